@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 use exa_mcp_accounts::AuthError;
 use exa_mcp_model::LimitExceeded;
 
-/// JSON-RPC error code for a missing or unknown token.
+/// The error response to a rejected request. Boxed, because a response is large.
+pub(crate) type HttpRejection = Box<Response<Body>>;
+
+/// The error code for a missing or unknown token.
 const UNAUTHORIZED: i32 = -32000;
-/// JSON-RPC error code for a forbidden request or an unknown object.
+/// The error code for forbidden requests and unknown sessions.
 pub(crate) const FORBIDDEN: i32 = -32001;
 
-/// Returns a response with a JSON body.
+/// Returns a JSON response.
 pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
@@ -25,7 +28,7 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response<Body> 
     response
 }
 
-/// The JSON response of a handler.
+/// A JSON response of a handler.
 pub(crate) struct JsonResponse(pub(crate) StatusCode, pub(crate) Value);
 
 impl IntoResponse for JsonResponse {
@@ -34,16 +37,16 @@ impl IntoResponse for JsonResponse {
     }
 }
 
-/// The error response of a handler.
-pub(crate) struct HttpRejection(Box<Response<Body>>);
+/// An error response of a handler.
+pub(crate) struct RejectionResponse(HttpRejection);
 
-impl From<Box<Response<Body>>> for HttpRejection {
-    fn from(response: Box<Response<Body>>) -> Self {
+impl From<HttpRejection> for RejectionResponse {
+    fn from(response: HttpRejection) -> Self {
         Self(response)
     }
 }
 
-impl IntoResponse for HttpRejection {
+impl IntoResponse for RejectionResponse {
     fn into_response(self) -> Response<Body> {
         *self.0
     }
@@ -56,46 +59,46 @@ pub(crate) fn empty_response(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// Returns a JSON-RPC error for a request; `id` is null if the request could not be parsed.
-pub(crate) fn rpc_error(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
+/// Returns a JSON-RPC error response.
+pub(crate) fn error_response(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
     json_response(status, &json!({"jsonrpc": "2.0", "error": error, "id": id}))
 }
 
-/// Returns a JSON-RPC error that belongs to no particular request.
-pub(crate) fn error_response(
+/// Returns a JSON-RPC error response without a request id.
+pub(crate) fn error_without_id(
     status: StatusCode,
     code: i32,
-    why: impl Into<String>,
+    reason: impl Into<String>,
 ) -> Response<Body> {
-    let error = ErrorData::new(ErrorCode(code), why.into(), None);
-    rpc_error(status, &Value::Null, &error)
+    let error = ErrorData::new(ErrorCode(code), reason.into(), None);
+    error_response(status, &Value::Null, &error)
 }
 
-/// Returns the response to a malformed request.
-pub(crate) fn bad_request(why: &str) -> Response<Body> {
+/// Returns an error response for an invalid request.
+pub(crate) fn bad_request(reason: &str) -> Response<Body> {
     let code = ErrorCode::INVALID_REQUEST.0;
-    error_response(
+    error_without_id(
         StatusCode::BAD_REQUEST,
         code,
-        format!("Invalid request: {why}"),
+        format!("Invalid request: {reason}"),
     )
 }
 
-/// Returns the response to a request with invalid parameters.
-pub(crate) fn invalid_params(why: &str) -> Response<Body> {
-    let why = format!("Invalid request: {why}");
-    error_response(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, why)
+/// Returns an error response for invalid parameters.
+pub(crate) fn invalid_params(reason: &str) -> Response<Body> {
+    let reason = format!("Invalid request: {reason}");
+    error_without_id(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, reason)
 }
 
-/// Returns the response of an overloaded server, with `Retry-After`.
-pub(crate) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
-    let response = error_response(status, ErrorCode::INTERNAL_ERROR.0, why);
+/// Returns an error response for an overloaded server.
+pub(crate) fn busy(status: StatusCode, reason: &str, wait: Duration) -> Response<Body> {
+    let response = error_without_id(status, ErrorCode::INTERNAL_ERROR.0, reason);
     with_retry_after(response, wait)
 }
 
-/// Returns the response to a request that exceeds a limit of its token.
+/// Returns an error response for an exceeded limit.
 pub(crate) fn limit_exceeded(id: &Value, over: &LimitExceeded) -> Response<Body> {
-    let response = rpc_error(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
+    let response = error_response(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
     with_retry_after(response, over.retry_after)
 }
 
@@ -111,14 +114,14 @@ fn with_retry_after(mut response: Response<Body>, wait: Duration) -> Response<Bo
     response
 }
 
-/// Returns the response to a rejected token. Unknown and missing tokens are indistinguishable.
-pub(crate) fn denied(denied: AuthError, shown: bool) -> Response<Body> {
+/// Returns the response to a rejected token. Unknown tokens are indistinguishable.
+pub(crate) fn denied(denied: AuthError, has_token: bool) -> Response<Body> {
     let realm = "Bearer realm=\"exa-mcp-server\"";
     let (mut response, challenge) = match denied {
         AuthError::Unknown => {
-            let why = "Unauthorized: Invalid or missing authentication token";
-            let response = error_response(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
-            let error = if shown {
+            let reason = "Unauthorized: Invalid or missing authentication token";
+            let response = error_without_id(StatusCode::UNAUTHORIZED, UNAUTHORIZED, reason);
+            let error = if has_token {
                 ", error=\"invalid_token\""
             } else {
                 ""
@@ -126,7 +129,7 @@ pub(crate) fn denied(denied: AuthError, shown: bool) -> Response<Body> {
             (response, format!("{realm}{error}"))
         }
         AuthError::Expired => {
-            let response = error_response(
+            let response = error_without_id(
                 StatusCode::FORBIDDEN,
                 FORBIDDEN,
                 "Forbidden: Token has expired",
@@ -134,18 +137,18 @@ pub(crate) fn denied(denied: AuthError, shown: bool) -> Response<Body> {
             (response, format!("{realm}, error=\"invalid_token\""))
         }
         AuthError::Revoked => {
-            let why = "Forbidden: Token has been revoked";
-            let response = error_response(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            let reason = "Forbidden: Token has been revoked";
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason);
             (response, format!("{realm}, error=\"invalid_token\""))
         }
         AuthError::NotAdmin => {
-            let why = "Forbidden: Admin token required";
-            let response = error_response(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            let reason = "Forbidden: Admin token required";
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason);
             (response, format!("{realm}, error=\"insufficient_scope\""))
         }
         AuthError::Throttled(wait) => {
-            let why = "Too many invalid tokens from this address; wait, then try again";
-            let response = error_response(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
+            let reason = "Too many invalid tokens from this address; try again later";
+            let response = error_without_id(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, reason);
             return with_retry_after(response, wait);
         }
     };
@@ -153,7 +156,7 @@ pub(crate) fn denied(denied: AuthError, shown: bool) -> Response<Body> {
     response
 }
 
-/// Sets a header, unless the value is not a valid header value.
+/// Sets a header. A value that is not a valid header value is ignored.
 pub(crate) fn set_header<B>(response: &mut Response<B>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);

@@ -1,4 +1,4 @@
-//! `/` and `/health`: is it there, and is it well?
+//! The health check at `/` and `/health`.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use exa_mcp_store::StoreError;
 
 use super::ServerState;
 
-/// Tells how the server is; nothing that helps an attacker.
+/// Reports the health of the server, without details that could help an attacker.
 pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Response<Body> {
-    let well = server.is_store_healthy().await;
+    let store_healthy = server.is_store_healthy().await;
     let needs_token = server.pool().is_some();
     let refusal = server.store().blocking_error();
     let gauges = server.gauges();
@@ -25,13 +25,12 @@ pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Resp
     let (code, status) = if server.is_draining() {
         (StatusCode::SERVICE_UNAVAILABLE, "ending")
     } else if refusal.is_some() {
-        // Nothing is served any more, so others are to do it.
+        // This server rejects all requests, so a load balancer must use others.
         (StatusCode::SERVICE_UNAVAILABLE, "unhealthy")
-    } else if well && has_key && !has_failing_key {
+    } else if store_healthy && has_key && !has_failing_key {
         (StatusCode::OK, "ok")
     } else {
-        // Most requests need no store, and kept answers no key, so the server is not taken out of
-        // service.
+        // Most requests need no store, and cached results need no key, so the server stays in service.
         (StatusCode::OK, "degraded")
     };
     let mut health = json!({
@@ -50,7 +49,7 @@ pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Resp
         "store": match &refusal {
             Some(StoreError::Replaced) => "replaced",
             Some(_) => "newer",
-            None if well => "ok",
+            None if store_healthy => "ok",
             None => "unavailable",
         },
         "sessions": server.session_count(),
@@ -60,21 +59,21 @@ pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Resp
             .iter()
             .map(|(state, count)| ((*state).to_owned(), json!(count)))
             .collect();
-        put(&mut health, "keys", Value::Object(keys));
+        set_field(&mut health, "keys", Value::Object(keys));
     }
     if let Some(refusal) = refusal {
-        put(&mut health, "problem", json!(refusal.to_string()));
+        set_field(&mut health, "problem", json!(refusal.to_string()));
     }
     json_response(code, &health)
 }
 
-fn put(health: &mut Value, name: &str, value: Value) {
+fn set_field(health: &mut Value, name: &str, value: Value) {
     if let Value::Object(fields) = health {
         fields.insert(name.to_owned(), value);
     }
 }
 
-/// Whether a call can be made now with one of the server's own keys.
+/// Returns whether one of the server's own keys can be used now.
 fn has_usable_key(keys: &[(&'static str, usize)]) -> bool {
     count(keys, KeyCondition::Ready) + count(keys, KeyCondition::HalfOpen) > 0
 }

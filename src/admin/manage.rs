@@ -1,4 +1,4 @@
-//! Tokens at run time: `POST /admin/tokens`, `PATCH /admin/tokens/{id}`, and what can be done with one.
+//! Token management: `POST /admin/tokens`, `PATCH /admin/tokens/{id}`, and the actions on a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use http::{Request, StatusCode, header};
 use rmcp::model::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::tokens::{Numbers, shown};
-use super::{Answered, Refused, ServerState, address, admin, unreadable};
-use crate::http_response::{FORBIDDEN, JsonResponse, error_response, invalid_params};
+use super::tokens::{TokenUsage, token_json};
+use super::{ApiResult, HttpRejection, ServerState, address, require_admin, store_error};
+use crate::http_response::{FORBIDDEN, JsonResponse, error_response, error_without_id};
 use exa_mcp_accounts::audit::AuditEvent;
 use exa_mcp_accounts::{
     Accounts, NewToken, Token, TokenLimits, TokenRole, TokenServiceError, TokenUpdate, now,
@@ -20,151 +20,132 @@ use exa_mcp_accounts::{
 };
 use exa_mcp_model::time::format_timestamp;
 
-/// The longest time that a renewed token may still be used.
-const LONGEST_GRACE: u64 = 3_600;
+/// The maximum time that the old value of a rotated token stays valid.
+const MAX_GRACE_SECONDS: u64 = 3_600;
 
-/// What every handler here is given.
-type Given<S> = State<Arc<S>>;
-
-/// An admin with what they want.
-pub(super) struct Wish<'a> {
+/// An authenticated admin request.
+pub(super) struct AdminRequest<'a> {
     actor: Arc<Token>,
     pub(super) pool: &'a Accounts,
     address: String,
     fields: Map<String, Value>,
 }
 
-/// `POST /admin/tokens`: makes a token.
+/// `POST /admin/tokens`: creates a token.
 pub(super) async fn create<S: ServerState>(
-    State(server): Given<S>,
+    State(server): State<Arc<S>>,
     request: Request<Body>,
-) -> Answered {
-    let wish = wish(
+) -> ApiResult {
+    let admin = AdminRequest::read(
         &*server,
         request,
         &["userId", "expiresAt", "role", "limits"],
     )
     .await?;
     let new = NewToken {
-        user: wish.user()?.flatten(),
-        role: wish.role()?,
-        expires: wish.expires()?.flatten(),
-        limits: wish.limits(&*server)?,
+        user: admin.user()?.flatten(),
+        role: admin.role()?,
+        expires: admin.expires()?.flatten(),
+        limits: admin.limits(&*server)?,
     };
-    let made = wish.pool.token_service.create(new).await;
-    let (text, token) = made.map_err(refused)?;
-    let detail = json!({ "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(), "limits": set(&token.limits), });
-    wish.note("token.create", &token.id, detail).await;
-    Ok(wish.told(StatusCode::CREATED, &token, Some(text)).await)
+    let created = admin.pool.token_service.create(new).await;
+    let (text, token) = created.map_err(service_error)?;
+    let detail = json!({
+        "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
+        "limits": set_limits(&token.limits),
+    });
+    admin.record_audit("token.create", &token.id, detail).await;
+    Ok(admin
+        .token_response(StatusCode::CREATED, &token, Some(text))
+        .await)
 }
 
-/// `PATCH /admin/tokens/{id}`: changes what is known about a token.
-pub(super) async fn amend<S: ServerState>(
-    State(server): Given<S>,
+/// `PATCH /admin/tokens/{id}`: updates a token.
+pub(super) async fn update<S: ServerState>(
+    State(server): State<Arc<S>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Answered {
-    let wish = wish(&*server, request, &["userId", "expiresAt", "limits"]).await?;
-    wish.limits(&*server)?;
+) -> ApiResult {
+    let admin = AdminRequest::read(&*server, request, &["userId", "expiresAt", "limits"]).await?;
+    admin.limits(&*server)?;
     let amendment = TokenUpdate {
-        user: wish.user()?,
-        expires: wish.expires()?,
-        limits: wish.fields.get("limits").cloned(),
+        user: admin.user()?,
+        expires: admin.expires()?,
+        limits: admin.fields.get("limits").cloned(),
     };
-    let changed = wish.pool.token_service.update(&id, amendment).await;
-    let token = changed.map_err(refused)?;
-    let detail = Value::Object(wish.fields.clone());
-    wish.note("token.change", &token.id, detail).await;
-    Ok(wish.told(StatusCode::OK, &token, None).await)
+    let changed = admin.pool.token_service.update(&id, amendment).await;
+    let token = changed.map_err(service_error)?;
+    let detail = Value::Object(admin.fields.clone());
+    admin.record_audit("token.change", &token.id, detail).await;
+    Ok(admin.token_response(StatusCode::OK, &token, None).await)
 }
 
-/// `POST /admin/tokens/{id}/rotate`: gives a token another text.
+/// `POST /admin/tokens/{id}/rotate`: replaces the value of a token.
 pub(super) async fn rotate<S: ServerState>(
-    State(server): Given<S>,
+    State(server): State<Arc<S>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Answered {
-    let wish = wish(&*server, request, &["graceSeconds"]).await?;
-    let seconds = wish.fields.get("graceSeconds");
+) -> ApiResult {
+    let admin = AdminRequest::read(&*server, request, &["graceSeconds"]).await?;
+    let seconds = admin.fields.get("graceSeconds");
     let grace = match seconds.filter(|seconds| !seconds.is_null()) {
         None => Some(0),
-        Some(seconds) => seconds.as_u64().filter(|seconds| *seconds <= LONGEST_GRACE),
+        Some(seconds) => seconds
+            .as_u64()
+            .filter(|seconds| *seconds <= MAX_GRACE_SECONDS),
     };
-    let grace = grace.ok_or_else(|| unfit("graceSeconds must be a whole number up to 3600"))?;
+    let grace =
+        grace.ok_or_else(|| invalid_parameter("graceSeconds must be an integer up to 3600"))?;
     let grace_time = Duration::from_secs(grace);
-    let renewed = wish.pool.token_service.rotate(&id, grace_time).await;
-    let (text, token) = renewed.map_err(refused)?;
+    let renewed = admin.pool.token_service.rotate(&id, grace_time).await;
+    let (text, token) = renewed.map_err(service_error)?;
     let detail = json!({"graceSeconds": grace});
-    wish.note("token.rotate", &token.id, detail).await;
-    Ok(wish.told(StatusCode::OK, &token, Some(text)).await)
+    admin.record_audit("token.rotate", &token.id, detail).await;
+    Ok(admin
+        .token_response(StatusCode::OK, &token, Some(text))
+        .await)
 }
 
-/// `POST /admin/tokens/{id}/revoke`: takes a token back.
+/// `POST /admin/tokens/{id}/revoke`: revokes a token.
 pub(super) async fn revoke<S: ServerState>(
-    State(server): Given<S>,
+    State(server): State<Arc<S>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Answered {
-    let wish = wish(&*server, request, &[]).await?;
-    let revoked = wish.pool.token_service.revoke(&id).await;
-    let token = revoked.map_err(refused)?;
-    wish.note("token.revoke", &token.id, Value::Null).await;
-    Ok(wish.told(StatusCode::OK, &token, None).await)
+) -> ApiResult {
+    let admin = AdminRequest::read(&*server, request, &[]).await?;
+    let revoked = admin.pool.token_service.revoke(&id).await;
+    let token = revoked.map_err(service_error)?;
+    admin
+        .record_audit("token.revoke", &token.id, Value::Null)
+        .await;
+    Ok(admin.token_response(StatusCode::OK, &token, None).await)
 }
 
-/// `POST /admin/tokens/{id}/expire`: sets the end of a token; without one it ends now.
+/// `POST /admin/tokens/{id}/expire`: sets the expiry of a token, by default to now.
 pub(super) async fn expire<S: ServerState>(
-    State(server): Given<S>,
+    State(server): State<Arc<S>>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Answered {
-    let wish = wish(&*server, request, &["expiresAt"]).await?;
-    let expires = wish.expires()?.unwrap_or(Some(now()));
+) -> ApiResult {
+    let admin = AdminRequest::read(&*server, request, &["expiresAt"]).await?;
+    let expires = admin.expires()?.unwrap_or(Some(now()));
     let amendment = TokenUpdate {
         expires: Some(expires),
         ..TokenUpdate::default()
     };
-    let changed = wish.pool.token_service.update(&id, amendment).await;
-    let token = changed.map_err(refused)?;
+    let changed = admin.pool.token_service.update(&id, amendment).await;
+    let token = changed.map_err(service_error)?;
     let detail = json!({"expiresAt": expires.map(format_timestamp)});
-    wish.note("token.expire", &token.id, detail).await;
-    Ok(wish.told(StatusCode::OK, &token, None).await)
+    admin.record_audit("token.expire", &token.id, detail).await;
+    Ok(admin.token_response(StatusCode::OK, &token, None).await)
 }
 
-/// Lets an admin in, and reads what they want.
-pub(super) async fn wish<'a, S: ServerState>(
-    server: &'a S,
-    request: Request<Body>,
-    known: &[&str],
-) -> Result<Wish<'a>, Refused> {
-    let (parts, body) = request.into_parts();
-    let (actor, pool) = admin(server, &parts)?;
-    let fields = fields(server, &parts, body).await?;
-    if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
-        let shown: String = name.chars().take(100).collect();
-        let why = match known {
-            [] => format!("`{shown}` is not known here; nothing is"),
-            known => format!(
-                "`{shown}` is not known here; known are {}",
-                known.join(", ")
-            ),
-        };
-        return Err(unfit(&why));
-    }
-    Ok(Wish {
-        actor,
-        pool,
-        address: address(server, &parts),
-        fields,
-    })
-}
-
-/// The fields of a body; there need not be one.
-async fn fields<S: ServerState>(
+/// Reads the fields of the optional body.
+async fn read_fields<S: ServerState>(
     server: &S,
     parts: &Parts,
     body: Body,
-) -> Result<Map<String, Value>, Refused> {
+) -> Result<Map<String, Value>, HttpRejection> {
     let length = parts.headers.get(header::CONTENT_LENGTH);
     let chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     if !chunked && length.is_none_or(|length| length == "0") {
@@ -172,58 +153,90 @@ async fn fields<S: ServerState>(
     }
     match server.read_json(parts, body).await? {
         Value::Object(fields) => Ok(fields),
-        _ => Err(unfit("the body must be a JSON object")),
+        _ => Err(invalid_parameter("the body must be a JSON object")),
     }
 }
 
-impl Wish<'_> {
-    /// The user, if one is named; `null` is nobody.
-    fn user(&self) -> Result<Option<Option<String>>, Refused> {
+impl<'a> AdminRequest<'a> {
+    /// Authenticates an admin and reads the request, which may only have the `allowed` fields.
+    pub(super) async fn read<S: ServerState>(
+        server: &'a S,
+        request: Request<Body>,
+        allowed: &[&str],
+    ) -> Result<Self, HttpRejection> {
+        let (parts, body) = request.into_parts();
+        let (actor, pool) = require_admin(server, &parts)?;
+        let fields = read_fields(server, &parts, body).await?;
+        if let Some(name) = fields.keys().find(|name| !allowed.contains(&name.as_str())) {
+            let name: String = name.chars().take(100).collect();
+            let reason = match allowed {
+                [] => format!("unknown field `{name}`; this request takes no fields"),
+                allowed => format!(
+                    "unknown field `{name}`; known fields: {}",
+                    allowed.join(", ")
+                ),
+            };
+            return Err(invalid_parameter(&reason));
+        }
+        Ok(Self {
+            actor,
+            pool,
+            address: address(server, &parts),
+            fields,
+        })
+    }
+
+    /// Returns the user, if given. `null` means no user.
+    fn user(&self) -> Result<Option<Option<String>>, HttpRejection> {
         let user = match self.fields.get("userId") {
             None => return Ok(None),
             Some(Value::Null) => return Ok(Some(None)),
             Some(Value::String(user)) => user.trim(),
-            Some(_) => return Err(unfit("userId must be text")),
+            Some(_) => return Err(invalid_parameter("userId must be a string")),
         };
-        validate_user(user).map_err(unfit)?;
+        validate_user(user).map_err(invalid_parameter)?;
         Ok(Some(Some(user.to_owned()).filter(|user| !user.is_empty())))
     }
 
-    /// The end, if one is named; `null` is never.
-    fn expires(&self) -> Result<Option<Option<i64>>, Refused> {
+    /// Returns the expiry, if given. `null` means never.
+    fn expires(&self) -> Result<Option<Option<i64>>, HttpRejection> {
         match self.fields.get("expiresAt") {
             None => Ok(None),
             Some(Value::Null) => Ok(Some(None)),
-            Some(Value::String(text)) => parse_expiry(text.trim()).map(Some).map_err(unfit),
-            Some(_) => Err(unfit("expiresAt must be text such as 2030-12-31, or null")),
+            Some(Value::String(text)) => parse_expiry(text.trim())
+                .map(Some)
+                .map_err(invalid_parameter),
+            Some(_) => Err(invalid_parameter(
+                "expiresAt must be a string such as 2030-12-31, or null",
+            )),
         }
     }
 
-    fn role(&self) -> Result<TokenRole, Refused> {
+    fn role(&self) -> Result<TokenRole, HttpRejection> {
         match self.fields.get("role") {
             None | Some(Value::Null) => Ok(TokenRole::User),
             Some(role) if role == "user" => Ok(TokenRole::User),
             Some(role) if role == "admin" => Ok(TokenRole::Admin),
-            Some(_) => Err(unfit("role must be \"user\" or \"admin\"")),
+            Some(_) => Err(invalid_parameter("role must be \"user\" or \"admin\"")),
         }
     }
 
-    /// The limits that are named, on their own.
-    fn limits<S: ServerState>(&self, server: &S) -> Result<TokenLimits, Refused> {
+    /// Returns the limits that are given.
+    fn limits<S: ServerState>(&self, server: &S) -> Result<TokenLimits, HttpRejection> {
         let Some(limits) = self.fields.get("limits") else {
             return Ok(TokenLimits::default());
         };
         let limits = TokenLimits::default().with_changes(limits);
-        let limits = limits.map_err(|error| unfit(&error.to_string()))?;
+        let limits = limits.map_err(|error| invalid_parameter(&error.to_string()))?;
         if let Some(list) = limits.tool_list() {
             let checked = server.check_tools(&list);
-            checked.map_err(|why| unfit(&format!("limits: tools: {why}")))?;
+            checked.map_err(|reason| invalid_parameter(&format!("limits: tools: {reason}")))?;
         }
         Ok(limits)
     }
 
-    /// Keeps what was done.
-    pub(super) async fn note(&self, action: &str, target: &str, detail: Value) {
+    /// Records the action in the audit log.
+    pub(super) async fn record_audit(&self, action: &str, target: &str, detail: Value) {
         let event = AuditEvent {
             actor: Some(self.actor.id.clone()),
             actor_user: self.actor.user.clone(),
@@ -234,25 +247,30 @@ impl Wish<'_> {
             ..AuditEvent::default()
         };
         if let Err(error) = self.pool.audit.record(event).await {
-            tracing::warn!(%error, action, "what an admin did could not be kept in the audit log");
+            tracing::warn!(%error, action, "failed to write an admin action to the audit log");
         }
     }
 
-    /// The token as it is now; a new text is told this once.
-    async fn told(&self, status: StatusCode, token: &Token, text: Option<String>) -> JsonResponse {
-        // The token is made or changed already: numbers that cannot be read must not hide its text.
-        let numbers = Numbers::read(&self.pool.usage, token).await;
-        let mut told = Map::new();
-        told.extend(text.map(|text| ("token".to_owned(), json!(text))));
-        if let Value::Object(shown) = shown(token, &numbers.unwrap_or_default()) {
-            told.extend(shown);
+    /// Returns the token in its new state. A new token value is shown only in this response.
+    async fn token_response(
+        &self,
+        status: StatusCode,
+        token: &Token,
+        text: Option<String>,
+    ) -> JsonResponse {
+        // The token has already changed: a failure to read its usage must not hide its value.
+        let numbers = TokenUsage::read(&self.pool.usage, token).await;
+        let mut body = Map::new();
+        body.extend(text.map(|text| ("token".to_owned(), json!(text))));
+        if let Value::Object(fields) = token_json(token, &numbers.unwrap_or_default()) {
+            body.extend(fields);
         }
-        JsonResponse(status, Value::Object(told))
+        JsonResponse(status, Value::Object(body))
     }
 }
 
-/// The limits that are set.
-fn set(limits: &TokenLimits) -> Value {
+/// Returns the limits that are not null.
+fn set_limits(limits: &TokenLimits) -> Value {
     let mut value = serde_json::to_value(limits).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
         fields.retain(|_, value| !value.is_null());
@@ -260,24 +278,28 @@ fn set(limits: &TokenLimits) -> Value {
     value
 }
 
-fn unfit(why: &str) -> Refused {
-    Box::new(invalid_params(why))
+fn invalid_parameter(reason: &str) -> HttpRejection {
+    Box::new(invalid_params(reason))
 }
 
-fn refused(error: TokenServiceError) -> Refused {
-    let why = error.to_string();
+fn service_error(error: TokenServiceError) -> HttpRejection {
+    let reason = error.to_string();
     match &error {
         TokenServiceError::Unknown => {
-            Box::new(error_response(StatusCode::NOT_FOUND, FORBIDDEN, why))
+            Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, reason))
         }
         TokenServiceError::Immutable(_) => {
-            Box::new(error_response(StatusCode::CONFLICT, FORBIDDEN, why))
+            Box::new(error_without_id(StatusCode::CONFLICT, FORBIDDEN, reason))
         }
-        TokenServiceError::Limits(_) => unfit(&why),
-        TokenServiceError::Store(error) => unreadable(error),
+        TokenServiceError::Limits(_) => invalid_parameter(&reason),
+        TokenServiceError::Store(error) => store_error(error),
         TokenServiceError::Randomness(_) => {
             let code = ErrorCode::INTERNAL_ERROR.0;
-            Box::new(error_response(StatusCode::INTERNAL_SERVER_ERROR, code, why))
+            Box::new(error_without_id(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                code,
+                reason,
+            ))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `/metrics`: readings for Prometheus.
+//! `/metrics`: metrics for Prometheus.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use axum::extract::State;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use super::{Refused, ServerState, admin};
-use crate::http_response::{FORBIDDEN, HttpRejection, error_response};
+use super::{HttpRejection, ServerState, require_admin};
+use crate::http_response::{FORBIDDEN, RejectionResponse, error_without_id};
 use crate::telemetry::{Gauges, Metrics};
 
-/// Shows the metrics to this machine, and to admins.
+/// Returns the metrics to clients on this machine and to admins.
 pub(super) async fn metrics<S: ServerState>(
     State(server): State<Arc<S>>,
     parts: Parts,
-) -> Result<Response<Body>, HttpRejection> {
+) -> Result<Response<Body>, RejectionResponse> {
     if !server.has_public_metrics() && !server.is_local_request(&parts) {
         admit(&*server, &parts)?;
     }
@@ -26,7 +26,7 @@ pub(super) async fn metrics<S: ServerState>(
         uptime: server.uptime(),
         ..server.gauges()
     };
-    let mut response = Response::new(Body::from(Metrics::start().text(&gauges)));
+    let mut response = Response::new(Body::from(Metrics::start().encode_text(&gauges)));
     let text = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     response
         .headers_mut()
@@ -34,14 +34,15 @@ pub(super) async fn metrics<S: ServerState>(
     Ok(response)
 }
 
-fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), Refused> {
+fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), HttpRejection> {
     if server.pool().is_none() {
-        let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
-        return Err(Box::new(error_response(
+        let reason =
+            "Forbidden: request the metrics from this machine, or set EXA_MCP_METRICS=public";
+        return Err(Box::new(error_without_id(
             StatusCode::FORBIDDEN,
             FORBIDDEN,
-            why,
+            reason,
         )));
     }
-    admin(server, parts).map(drop)
+    require_admin(server, parts).map(drop)
 }

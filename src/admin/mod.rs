@@ -8,38 +8,37 @@ mod keys;
 mod manage;
 mod metrics;
 mod overview;
-mod page;
 mod query;
 mod server_state;
+mod token_page;
 mod tokens;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::routing::{get, patch, post};
 use exa_mcp_store::StoreError;
+use http::StatusCode;
 use http::request::Parts;
-use http::{Response, StatusCode};
 use rmcp::model::ErrorCode;
 use serde_json::Value;
 pub(crate) use server_state::ServerState;
 
-use crate::http_response::{HttpRejection, JsonResponse, denied, error_response};
+use crate::http_response::{
+    HttpRejection, JsonResponse, RejectionResponse, denied, error_without_id,
+};
 use crate::telemetry::logging;
 use exa_mcp_accounts::{Accounts, AuthError, Token};
 
-type Refused = Box<Response<Body>>;
-
 /// The result of a handler.
-type Answered = Result<JsonResponse, HttpRejection>;
+type ApiResult = Result<JsonResponse, RejectionResponse>;
 
-/// A response to a request that changed nothing.
-fn looked(told: Value) -> Answered {
-    Ok(JsonResponse(StatusCode::OK, told))
+/// Returns a JSON response with status 200.
+fn ok_json(body: Value) -> ApiResult {
+    Ok(JsonResponse(StatusCode::OK, body))
 }
 
-/// All routes of this layer.
+/// Returns all routes of this layer.
 pub(crate) fn routes<S: ServerState>() -> Router<Arc<S>> {
     let tokens = get(tokens::tokens::<S>).post(manage::create::<S>);
     Router::new()
@@ -48,7 +47,7 @@ pub(crate) fn routes<S: ServerState>() -> Router<Arc<S>> {
         .route("/metrics", get(metrics::metrics::<S>))
         .route("/mcp/usage", get(tokens::own_usage::<S>))
         .route("/admin/tokens", tokens)
-        .route("/admin/tokens/{id}", patch(manage::amend::<S>))
+        .route("/admin/tokens/{id}", patch(manage::update::<S>))
         .route("/admin/tokens/{id}/rotate", post(manage::rotate::<S>))
         .route("/admin/tokens/{id}/revoke", post(manage::revoke::<S>))
         .route("/admin/tokens/{id}/expire", post(manage::expire::<S>))
@@ -61,14 +60,18 @@ pub(crate) fn routes<S: ServerState>() -> Router<Arc<S>> {
 }
 
 /// Authenticates the holder of a token.
-fn holder<'a, S: ServerState>(
+fn require_token<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
-) -> Result<(Arc<Token>, &'a Accounts), Refused> {
+) -> Result<(Arc<Token>, &'a Accounts), HttpRejection> {
     let Some(pool) = server.pool() else {
-        let why = "There are no tokens here: every client brings its own Exa key";
+        let reason = "This server has no tokens: every client uses its own Exa API key";
         let code = ErrorCode::METHOD_NOT_FOUND.0;
-        return Err(Box::new(error_response(StatusCode::NOT_FOUND, code, why)));
+        return Err(Box::new(error_without_id(
+            StatusCode::NOT_FOUND,
+            code,
+            reason,
+        )));
     };
     let token = server.authenticate(parts)?;
     let token = token.ok_or_else(|| Box::new(denied(AuthError::Unknown, false)))?;
@@ -77,35 +80,39 @@ fn holder<'a, S: ServerState>(
 }
 
 /// Authenticates an admin.
-fn admin<'a, S: ServerState>(
+fn require_admin<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
-) -> Result<(Arc<Token>, &'a Accounts), Refused> {
-    let (token, pool) = holder(server, parts)?;
+) -> Result<(Arc<Token>, &'a Accounts), HttpRejection> {
+    let (token, pool) = require_token(server, parts)?;
     let admitted = token.check_admin();
-    admitted.map_err(|why| {
-        tracing::info!(user = %token.owner(), token = token.id, "denied: no admin");
+    admitted.map_err(|reason| {
+        tracing::info!(user = %token.owner(), token = token.id, "denied: not an admin");
         let target = Some(token.id.as_str());
         let address = address(server, parts);
         pool.audit
             .record_denial("denied.not_admin", &address, target, None);
-        Box::new(denied(why, true))
+        Box::new(denied(reason, true))
     })?;
     Ok((token, pool))
 }
 
-/// The address of a client, as the audit log shows it.
+/// Returns the address of a client as shown in the audit log.
 fn address<S: ServerState>(server: &S, parts: &Parts) -> String {
     server.client_address(parts).to_canonical().to_string()
 }
 
-fn unreadable(error: &StoreError) -> Refused {
-    tracing::warn!(%error, "the store could not be used for an admin");
-    let why = match error {
-        // The request that finds this out says what all later ones are told.
+fn store_error(error: &StoreError) -> HttpRejection {
+    tracing::warn!(%error, "the store failed during an admin request");
+    let reason = match error {
+        // All later requests are rejected with the same message.
         StoreError::Replaced | StoreError::Newer(_) => error.to_string(),
-        _ => "The store cannot be used now; try again later".to_owned(),
+        _ => "The store is unavailable; try again later".to_owned(),
     };
     let code = ErrorCode::INTERNAL_ERROR.0;
-    Box::new(error_response(StatusCode::SERVICE_UNAVAILABLE, code, &why))
+    Box::new(error_without_id(
+        StatusCode::SERVICE_UNAVAILABLE,
+        code,
+        &reason,
+    ))
 }

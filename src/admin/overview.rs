@@ -1,4 +1,4 @@
-//! What an operator looks at: `/admin/audit`, `/admin/usage` and `/admin/state`.
+//! The overview for operators: `/admin/audit`, `/admin/usage` and `/admin/state`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::query::number;
-use super::{Answered, ServerState, admin, looked, unreadable};
+use super::{ApiResult, ServerState, ok_json, require_admin, store_error};
 use exa_mcp_accounts::audit::AuditEntry;
 use exa_mcp_accounts::daily::{
     ANONYMOUS, CACHE_HITS, DailyUsage, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, dollars,
@@ -21,32 +21,32 @@ use exa_mcp_accounts::{TokenDirectory, now};
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::format_timestamp;
 
-/// Entries of the log that are told at once, and at most.
-const USUAL_ENTRIES: u64 = 100;
-const MOST_ENTRIES: u64 = 1_000;
+/// The default and maximum number of audit log entries per response.
+const DEFAULT_ENTRIES: u64 = 100;
+const MAX_ENTRIES: u64 = 1_000;
 
-/// Days that are told without being asked for.
-const USUAL_DAYS: u64 = 30;
+/// The default number of days.
+const DEFAULT_DAYS: u64 = 30;
 
-/// How long the store may take to say how it is.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a store check may take.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// `GET /admin/audit?limit=&before=`: what happened, the newest first.
-pub(super) async fn audit<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&*server, &parts)?;
-    let limit = number(&parts, "limit")?.unwrap_or(USUAL_ENTRIES);
-    let limit = limit.clamp(1, MOST_ENTRIES) as usize;
+/// `GET /admin/audit?limit=&before=`: returns the audit log, newest first.
+pub(super) async fn audit<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
+    let (_, pool) = require_admin(&*server, &parts)?;
+    let limit = number(&parts, "limit")?.unwrap_or(DEFAULT_ENTRIES);
+    let limit = limit.clamp(1, MAX_ENTRIES) as usize;
     let before = number(&parts, "before")?;
     let entries = pool.audit.entries(before, limit).await;
-    let entries = entries.map_err(|error| unreadable(&error))?;
+    let entries = entries.map_err(|error| store_error(&error))?;
     let next = entries.last().filter(|_| entries.len() == limit);
-    looked(json!({
+    ok_json(json!({
         "next": next.map(|entry| entry.sequence),
-        "entries": entries.iter().map(|told| entry(told, &pool.directory)).collect::<Vec<_>>(),
+        "entries": entries.iter().map(|entry| entry_json(entry, &pool.directory)).collect::<Vec<_>>(),
     }))
 }
 
-fn entry(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
+fn entry_json(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
     let event = &entry.event;
     let target = event.target.as_deref().and_then(|id| directory.get(id));
     json!({
@@ -67,10 +67,10 @@ fn entry(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
     })
 }
 
-/// `GET /admin/usage?days=30`: what was used by day, the newest first.
-pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&*server, &parts)?;
-    let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
+/// `GET /admin/usage?days=30`: returns the usage per day, newest first.
+pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
+    let (_, pool) = require_admin(&*server, &parts)?;
+    let days = number(&parts, "days")?.unwrap_or(DEFAULT_DAYS);
     let today = Day::of(now());
     let days = (0..days.clamp(1, pool.retention_days)).map(|ago| today.before(ago));
     let read = days.map(|day| async move {
@@ -78,13 +78,13 @@ pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: P
         Ok((day, DailyUsage::from_counters(counts)))
     });
     let days = try_join_all(read).await;
-    let days = days.map_err(|error| unreadable(&error))?;
-    looked(json!({
-        "days": days.iter().map(|(day, used)| day_used(*day, used)).collect::<Vec<_>>(),
+    let days = days.map_err(|error| store_error(&error))?;
+    ok_json(json!({
+        "days": days.iter().map(|(day, used)| day_json(*day, used)).collect::<Vec<_>>(),
     }))
 }
 
-fn day_used(day: Day, used: &DailyUsage) -> Value {
+fn day_json(day: Day, used: &DailyUsage) -> Value {
     let get = |numbers: &BTreeMap<String, u64>, name: &str| {
         numbers.get(name).copied().unwrap_or_default()
     };
@@ -108,13 +108,13 @@ fn day_used(day: Day, used: &DailyUsage) -> Value {
     })
 }
 
-/// `GET /admin/state`: what goes on at this server.
-pub(super) async fn state<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
-    admin(&*server, &parts)?;
+/// `GET /admin/state`: returns the current state of this server.
+pub(super) async fn state<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
+    require_admin(&*server, &parts)?;
     let owners = server.session_owners();
     let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
     for owner in &owners {
-        *by_user.entry(person(owner)).or_default() += 1;
+        *by_user.entry(user_name(owner)).or_default() += 1;
     }
     let mut tasks = server.tasks().await.unwrap_or_default();
     for state in ["working", "completed", "failed", "cancelled"] {
@@ -123,29 +123,34 @@ pub(super) async fn state<S: ServerState>(State(server): State<Arc<S>>, parts: P
     let keys = server.keys().map(|keys| keys.counts());
     let mut keys: BTreeMap<&str, usize> = keys.into_iter().flatten().collect();
     keys.insert("total", keys.values().sum());
-    looked(json!({
+    ok_json(json!({
         "sessions": {"open": owners.len(), "byUser": by_user},
         "tasks": tasks,
-        "store": store(&*server).await,
+        "store": store_json(&*server).await,
         "keys": keys,
         "uptimeSeconds": server.uptime().as_secs(),
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
 
-async fn store<S: ServerState>(server: &S) -> Value {
-    let place = match timeout(PATIENCE, server.store().check()).await {
-        Ok(Ok(place)) => Ok(place),
+async fn store_json<S: ServerState>(server: &S) -> Value {
+    let location = match timeout(STORE_TIMEOUT, server.store().check()).await {
+        Ok(Ok(location)) => Ok(location),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("The store does not answer.".to_owned()),
+        Err(_) => Err("The store does not respond.".to_owned()),
     };
-    match place {
-        Ok(place) => json!({"status": "ok", "place": place, "shared": server.store().is_shared()}),
+    match location {
+        Ok(location) => json!({
+            "status": "ok",
+            "location": location,
+            "place": location, // deprecated: removed in 0.3
+            "shared": server.store().is_shared(),
+        }),
         Err(problem) => json!({"status": "unavailable", "problem": problem}),
     }
 }
 
-/// The name of whoever something belongs to.
-fn person(owner: &Identity) -> &str {
+/// Returns the display name of an owner.
+fn user_name(owner: &Identity) -> &str {
     owner.as_str().strip_prefix("user:").unwrap_or(ANONYMOUS)
 }

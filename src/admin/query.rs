@@ -1,11 +1,11 @@
-//! What an address asks for behind its `?`.
+//! Query parameters.
 
 use http::request::Parts;
 
-use super::Refused;
+use super::HttpRejection;
 use crate::http_response::invalid_params;
 
-/// A value in the address.
+/// Returns a query parameter.
 pub(super) fn text(parts: &Parts, name: &str) -> Option<String> {
     let query = parts.uri.query().unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
@@ -13,28 +13,30 @@ pub(super) fn text(parts: &Parts, name: &str) -> Option<String> {
     Some(text.into_owned())
 }
 
-/// A number in the address.
-pub(super) fn number(parts: &Parts, name: &str) -> Result<Option<u64>, Refused> {
+/// Returns an integer query parameter.
+pub(super) fn number(parts: &Parts, name: &str) -> Result<Option<u64>, HttpRejection> {
     let Some(text) = text(parts, name) else {
         return Ok(None);
     };
     let number = text.parse();
     number
         .map(Some)
-        .map_err(|_| unfit(name, "is no whole number"))
+        .map_err(|_| invalid_parameter(name, "must be an integer"))
 }
 
-/// Something in the address that is on or off.
-pub(super) fn switch(parts: &Parts, name: &str) -> Result<Option<bool>, Refused> {
+/// Returns a boolean query parameter.
+pub(super) fn boolean(parts: &Parts, name: &str) -> Result<Option<bool>, HttpRejection> {
     match text(parts, name).as_deref() {
         None => Ok(None),
         Some("true") => Ok(Some(true)),
         Some("false") => Ok(Some(false)),
-        Some(_) => Err(unfit(name, "is neither true nor false")),
+        Some(_) => Err(invalid_parameter(name, "must be true or false")),
     }
 }
 
-/// The answer to an address that cannot be served.
-pub(super) fn unfit(name: &str, why: &str) -> Refused {
-    Box::new(invalid_params(&format!("`{name}` in the address {why}")))
+/// Returns the error response for an invalid query parameter.
+pub(super) fn invalid_parameter(name: &str, reason: &str) -> HttpRejection {
+    Box::new(invalid_params(&format!(
+        "query parameter `{name}` {reason}"
+    )))
 }

@@ -1,4 +1,4 @@
-//! What the admin layer sees of the running server.
+//! The admin layer's view of the running server.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,27 +9,27 @@ use std::time::Duration;
 use axum::body::Body;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{Store, StoreError};
-use http::Response;
 use http::request::Parts;
 use serde_json::Value;
 
+use crate::http_response::HttpRejection;
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
 /// A handle to the running server. The wiring implements it for the HTTP transport.
 pub(crate) trait ServerState: Send + Sync + 'static {
-    /// How clients are told apart: `pool` or `passthrough`.
+    /// The authentication mode: `pool` or `passthrough`.
     fn mode(&self) -> &'static str;
 
-    /// The tokens of the server; `None` where every client brings its own Exa key.
+    /// The tokens of the server; `None` if every client uses its own Exa API key.
     fn pool(&self) -> Option<&Accounts>;
 
-    /// Authenticates a request by its token. `None` where it needs none.
+    /// Authenticates a request by its token. Returns `None` if no token is needed.
     ///
     /// # Errors
     /// The response to send instead.
-    fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, Box<Response<Body>>>;
+    fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, HttpRejection>;
 
     /// The address of the client that sent a request.
     fn client_address(&self, parts: &Parts) -> IpAddr;
@@ -42,15 +42,15 @@ pub(crate) trait ServerState: Send + Sync + 'static {
         &self,
         parts: &Parts,
         body: Body,
-    ) -> impl Future<Output = Result<Value, Box<Response<Body>>>> + Send;
+    ) -> impl Future<Output = Result<Value, HttpRejection>> + Send;
 
-    /// Says why a list of tools cannot be used.
+    /// Checks a list of tool names.
     ///
     /// # Errors
-    /// The list names unknown tools, or none.
+    /// The list names unknown tools, or is empty.
     fn check_tools(&self, list: &str) -> Result<(), String>;
 
-    /// The owners of all open sessions, one entry for each session.
+    /// The owners of all open sessions, one entry per session.
     fn session_owners(&self) -> Vec<Identity>;
 
     /// The number of open sessions.
@@ -71,7 +71,7 @@ pub(crate) trait ServerState: Send + Sync + 'static {
     /// The store of the server.
     fn store(&self) -> &dyn Store;
 
-    /// Whether the store answers, as of a few seconds ago at most.
+    /// Whether the store responds. The result may be a few seconds old.
     fn is_store_healthy(&self) -> impl Future<Output = bool> + Send;
 
     /// How long the server has been running.
@@ -80,9 +80,9 @@ pub(crate) trait ServerState: Send + Sync + 'static {
     /// Whether the server is shutting down.
     fn is_draining(&self) -> bool;
 
-    /// Whether a request comes straight from this machine, not through a proxy or a web page.
+    /// Whether a request comes directly from this machine, not through a proxy or a web page.
     fn is_local_request(&self, parts: &Parts) -> bool;
 
-    /// Whether everybody may read the metrics.
+    /// Whether the metrics need no authentication.
     fn has_public_metrics(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! `GET /mcp/usage` and `GET /admin/tokens`: who used how much.
+//! `GET /mcp/usage` and `GET /admin/tokens`: usage per token.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use futures_util::future::try_join_all;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
-use super::page::{Page, Wanted};
-use super::{Answered, ServerState, admin, holder, looked, unreadable};
+use super::token_page::{PageQuery, TokenPage};
+use super::{ApiResult, ServerState, ok_json, require_admin, require_token, store_error};
 use exa_mcp_accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spending, TOKENS, UNPRICED_CALLS, dollars,
 };
@@ -18,40 +18,40 @@ use exa_mcp_accounts::{Token, now};
 use exa_mcp_model::time::format_timestamp;
 use exa_mcp_store::{Counter, StoreError};
 
-/// So many tokens are few.
-const FEW: usize = 2_000;
+/// Up to this many tokens, usage is read per token.
+const MAX_SEPARATE_READS: usize = 2_000;
 
-/// The store is asked for the numbers of so many at once.
-const AT_ONCE: usize = 50;
+/// The number of concurrent reads from the store.
+const CONCURRENT_READS: usize = 50;
 
-/// The numbers of one token, by their names.
+/// The usage of one token.
 #[derive(Default)]
-pub(super) struct Numbers {
-    counted: BTreeMap<String, u64>,
+pub(super) struct TokenUsage {
+    counts: BTreeMap<String, u64>,
     spent: Spending,
 }
 
-impl Numbers {
-    fn of(day: Day, counts: Vec<Counter>, spent: &[Counter]) -> Self {
+impl TokenUsage {
+    fn new(day: Day, counts: Vec<Counter>, spent: &[Counter]) -> Self {
         let counts = counts.into_iter();
         Self {
-            counted: counts.map(|count| (count.name, count.value)).collect(),
+            counts: counts.map(|count| (count.name, count.value)).collect(),
             spent: Spending::from_counters(day, spent),
         }
     }
 
-    /// What is known of one token.
+    /// Reads the usage of one token.
     pub(super) async fn read(usage: &UsageRecorder, token: &Token) -> Result<Self, StoreError> {
         let day = Day::of(now());
         let counts = usage.counters(Some(&token.id)).await?;
         let spent = usage
             .counters(Some(&day.spending_subject(&token.id)))
             .await?;
-        Ok(Self::of(day, counts, &spent))
+        Ok(Self::new(day, counts, &spent))
     }
 
     fn get(&self, name: &str) -> u64 {
-        self.counted.get(name).copied().unwrap_or_default()
+        self.counts.get(name).copied().unwrap_or_default()
     }
 
     fn last_used(&self) -> Option<String> {
@@ -60,22 +60,22 @@ impl Numbers {
             .map(format_timestamp)
     }
 
-    /// Everything else that is counted.
+    /// Returns all other counters.
     fn details(&self) -> Map<String, Value> {
         let names = |name: &&String| *name != REQUESTS && *name != LAST_USED;
-        let others = self.counted.iter().filter(|(name, _)| names(name));
+        let others = self.counts.iter().filter(|(name, _)| names(name));
         others
             .map(|(name, value)| (name.clone(), json!(value)))
             .collect()
     }
 
-    /// What is counted of each thing of a kind.
-    fn by(&self, kind: &str) -> Map<String, Value> {
+    /// Returns the counters whose names start with `prefix`, without it.
+    fn counts_with_prefix(&self, prefix: &str) -> Map<String, Value> {
         let named = |(name, value): (&String, &u64)| {
-            let name = name.strip_prefix(kind)?;
+            let name = name.strip_prefix(prefix)?;
             Some((name.to_owned(), json!(value)))
         };
-        self.counted.iter().filter_map(named).collect()
+        self.counts.iter().filter_map(named).collect()
     }
 
     fn usage(&self) -> Value {
@@ -84,8 +84,8 @@ impl Numbers {
             "tokens": self.get(TOKENS),
             "cacheHits": self.get(CACHE_HITS),
             "dollars": dollars(self.get(MICRODOLLARS)),
-            "byTool": self.by("tool:"),
-            "byOperation": self.by("operation:"),
+            "byTool": self.counts_with_prefix("tool:"),
+            "byOperation": self.counts_with_prefix("operation:"),
             "dollarsToday": dollars(self.spent.today),
             "dollarsThisMonth": dollars(self.spent.this_month),
             "reservedToday": dollars(self.spent.reserved_today),
@@ -95,15 +95,15 @@ impl Numbers {
     }
 }
 
-/// `GET /mcp/usage`: what the holder of a token used.
+/// `GET /mcp/usage`: returns the usage of the client's own token.
 pub(super) async fn own_usage<S: ServerState>(
     State(server): State<Arc<S>>,
     parts: Parts,
-) -> Answered {
-    let (token, pool) = holder(&*server, &parts)?;
-    let numbers = Numbers::read(&pool.usage, &token).await;
-    let numbers = numbers.map_err(|error| unreadable(&error))?;
-    looked(json!({
+) -> ApiResult {
+    let (token, pool) = require_token(&*server, &parts)?;
+    let numbers = TokenUsage::read(&pool.usage, &token).await;
+    let numbers = numbers.map_err(|error| store_error(&error))?;
+    ok_json(json!({
         "userId": token.user,
         "role": token.role.as_str(),
         "expiresAt": token.expires_at(),
@@ -116,23 +116,26 @@ pub(super) async fn own_usage<S: ServerState>(
     }))
 }
 
-/// `GET /admin/tokens`: what everybody used, of all tokens or of a page of them.
-pub(super) async fn tokens<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&*server, &parts)?;
-    let wanted = Wanted::read(&parts)?;
+/// `GET /admin/tokens`: returns the usage of all tokens, or of a page of them.
+pub(super) async fn tokens<S: ServerState>(
+    State(server): State<Arc<S>>,
+    parts: Parts,
+) -> ApiResult {
+    let (_, pool) = require_admin(&*server, &parts)?;
+    let query = PageQuery::parse(&parts)?;
     let all = pool.directory.tokens();
-    let page = wanted.map(|wanted| wanted.page(&all)).transpose()?;
+    let page = query.map(|query| query.page(&all)).transpose()?;
     let tokens = page.as_ref().map_or(&all, |page| &page.tokens);
     let numbers = read_all(&pool.usage, tokens).await;
-    let numbers = numbers.map_err(|error| unreadable(&error))?;
-    looked(match &page {
-        None => statistics(&all, &numbers),
-        Some(page) => paged(&all, page, &numbers),
+    let numbers = numbers.map_err(|error| store_error(&error))?;
+    ok_json(match &page {
+        None => statistics_json(&all, &numbers),
+        Some(page) => page_json(&all, page, &numbers),
     })
 }
 
-/// A page, without those figures that only a look at all tokens gives.
-fn paged(all: &[Arc<Token>], page: &Page, numbers: &[Numbers]) -> Value {
+/// Returns a page, without the totals that require the usage of all tokens.
+fn page_json(all: &[Arc<Token>], page: &TokenPage, numbers: &[TokenUsage]) -> Value {
     let now = now();
     let count = |fits: &dyn Fn(&Token) -> bool| all.iter().filter(|token| fits(token)).count();
     let listed = page.tokens.iter().zip(numbers);
@@ -143,21 +146,21 @@ fn paged(all: &[Arc<Token>], page: &Page, numbers: &[Numbers]) -> Value {
             "expiredTokens": count(&|token| token.is_expired(now)),
         },
         "matching": {"tokens": page.matching, "active": page.active},
-        "tokens": listed.map(|(token, numbers)| shown(token, numbers)).collect::<Vec<_>>(),
+        "tokens": listed.map(|(token, numbers)| token_json(token, numbers)).collect::<Vec<_>>(),
         "nextCursor": page.next,
     })
 }
 
-/// The numbers of all tokens, in their order. Those of a few are read one by one, since there are many
-/// more numbers than theirs; those of many are picked out of all.
+/// Returns the usage of all tokens, in their order. For a few tokens it is read one by one, because the
+/// store holds many more counters. For many tokens all counters are read at once.
 async fn read_all(
     usage: &UsageRecorder,
     tokens: &[Arc<Token>],
-) -> Result<Vec<Numbers>, StoreError> {
-    if tokens.len() <= FEW {
+) -> Result<Vec<TokenUsage>, StoreError> {
+    if tokens.len() <= MAX_SEPARATE_READS {
         let mut all = Vec::with_capacity(tokens.len());
-        for some in tokens.chunks(AT_ONCE) {
-            let some = some.iter().map(|token| Numbers::read(usage, token));
+        for some in tokens.chunks(CONCURRENT_READS) {
+            let some = some.iter().map(|token| TokenUsage::read(usage, token));
             all.extend(try_join_all(some).await?);
         }
         return Ok(all);
@@ -171,12 +174,12 @@ async fn read_all(
     let mut take = |subject: &str| by_subject.remove(subject).unwrap_or_default();
     let numbers = tokens.iter().map(|token| {
         let counts = take(&token.id);
-        Numbers::of(day, counts, &take(&day.spending_subject(&token.id)))
+        TokenUsage::new(day, counts, &take(&day.spending_subject(&token.id)))
     });
     Ok(numbers.collect())
 }
 
-fn statistics(tokens: &[Arc<Token>], numbers: &[Numbers]) -> Value {
+fn statistics_json(tokens: &[Arc<Token>], numbers: &[TokenUsage]) -> Value {
     let now = now();
     let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut total, mut active, mut expired) = (0, 0, 0);
@@ -187,7 +190,7 @@ fn statistics(tokens: &[Arc<Token>], numbers: &[Numbers]) -> Value {
         total += numbers.get(REQUESTS);
         active += usize::from(token.is_active(now));
         expired += usize::from(token.is_expired(now));
-        listed.push(shown(token, numbers));
+        listed.push(token_json(token, numbers));
     }
     json!({
         "stats": {
@@ -201,8 +204,8 @@ fn statistics(tokens: &[Arc<Token>], numbers: &[Numbers]) -> Value {
     })
 }
 
-/// A token as an admin sees it.
-pub(super) fn shown(token: &Token, numbers: &Numbers) -> Value {
+/// Returns a token as shown to admins.
+pub(super) fn token_json(token: &Token, numbers: &TokenUsage) -> Value {
     let now = now();
     json!({
         "id": token.id,

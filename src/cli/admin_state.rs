@@ -8,17 +8,17 @@ use std::time::Duration;
 use axum::body::Body;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{Store, StoreError};
-use http::Response;
 use http::request::Parts;
 use serde_json::Value;
 
 use crate::admin::ServerState;
+use crate::http_response::HttpRejection;
 use crate::telemetry::Gauges;
-use crate::transport::http::{Mcp, Shared};
+use crate::transport::http::{HttpState, McpBackend};
 use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
-impl<M: Mcp> ServerState for Shared<M> {
+impl<M: McpBackend> ServerState for HttpState<M> {
     fn mode(&self) -> &'static str {
         self.mode()
     }
@@ -27,7 +27,7 @@ impl<M: Mcp> ServerState for Shared<M> {
         self.pool()
     }
 
-    fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, Box<Response<Body>>> {
+    fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, HttpRejection> {
         self.authenticate(parts)
     }
 
@@ -35,7 +35,7 @@ impl<M: Mcp> ServerState for Shared<M> {
         self.client_address(parts)
     }
 
-    async fn read_json(&self, parts: &Parts, body: Body) -> Result<Value, Box<Response<Body>>> {
+    async fn read_json(&self, parts: &Parts, body: Body) -> Result<Value, HttpRejection> {
         self.read_json(parts, body).await
     }
 

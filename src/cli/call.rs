@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{FAILED, Failure, SETTLING, USAGE};
+use super::{FAILED, Failure, LEDGER_TIMEOUT, USAGE};
 use crate::config::Settings;
 use crate::operations::{CompletedCall, Folders, ProgressReporter, find, nearest};
 use crate::spending::{AccountGuard, check_runs, local_account};
@@ -16,32 +16,31 @@ use exa_mcp_model::LocalUser;
 /// Shown in the help of the command.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0  the answer was printed
-  1  Exa refused the call or could not be reached
-  2  the call was not made: unknown operation, unfit arguments, no key";
+  0  the response was printed
+    1  Exa rejected the call or could not be reached
+    2  the call was not made: unknown operation, invalid arguments, no key";
 
-/// The largest request that standard input may hold.
+/// The maximum size of arguments on standard input.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// Calls one operation and gives its answer as text.
+/// Calls one operation and returns the response as JSON.
 ///
-/// The arguments are sent as they are given: this command is for people and scripts that know what
-/// they want, not for models.
+/// The arguments are sent unchanged: this command is for people and scripts, not for models.
 pub(super) async fn run(
     settings: &Settings,
     name: &str,
     arguments: Option<&str>,
 ) -> Result<String, Failure> {
-    let operation = find(name).ok_or_else(|| unknown(name))?;
+    let operation = find(name).ok_or_else(|| unknown_operation(name))?;
     let arguments = read_arguments(arguments)?;
-    // What is wrong with the arguments is told even to someone without a key.
-    split_arguments(operation, arguments.clone()).map_err(Failure::usage)?;
+    // Invalid arguments are reported even without a key.
+    split(operation, arguments.clone()).map_err(Failure::usage)?;
     let Some(key) = &settings.key else {
         return Err(Failure::usage(
             "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
         ));
     };
-    // Whoever sits at this shell can read the file without us.
+    // The user of this shell can read the files anyway.
     let caller = settings.caller().map_err(Failure::usage)?;
     let caller = caller.with_folders(Folders::anywhere(&LocalUser::of_this_process()));
     let arguments = match arguments {
@@ -54,35 +53,35 @@ pub(super) async fn run(
     if let Some(ledger) = &ledger
         && ledger.recover_once().await.is_ok()
     {
-        // A run that an earlier command started may have ended.
+        // A run started by an earlier command may have ended.
         check_runs(ledger, &caller).await;
     }
     let caller = match account {
         Some(account) => caller.with_guard(Arc::new(AccountGuard::new(account))),
         None => caller,
     };
-    let unheard = ProgressReporter::disabled();
-    let outcome = caller.call_with_key(key, operation, arguments, &unheard);
+    let progress = ProgressReporter::disabled();
+    let outcome = caller.call_with_key(key, operation, arguments, &progress);
     let outcome = outcome.await;
     if let Some(ledger) = ledger {
-        ledger.drain(SETTLING).await;
+        ledger.drain(LEDGER_TIMEOUT).await;
     }
     match outcome {
         Ok(CompletedCall { response, .. }) => {
             serde_json::to_string_pretty(&response.value).map_err(Failure::usage)
         }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
-        Err(CallError::Exa(error)) => Err(refused(&error)),
+        Err(CallError::Exa(error)) => Err(exa_failure(&error)),
         Err(CallError::Limit(over)) => Err(Failure::usage(over)),
     }
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown_operation(name: &str) -> Failure {
     let hint = match nearest(name) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "`exa-mcp-server operations` lists them all".to_owned(),
     };
-    Failure::usage(format!("there is no operation `{name}`; {hint}"))
+    Failure::usage(format!("unknown operation `{name}`; {hint}"))
 }
 
 fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
@@ -99,7 +98,7 @@ fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
         }
         Some(text) => text.to_owned(),
     };
-    // Some shells on Windows begin what they pipe with a byte order mark.
+    // Some Windows shells start piped text with a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Value::Null);
@@ -108,8 +107,8 @@ fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))
 }
 
-fn refused(error: &ExaError) -> Failure {
-    // A request that could not be built was not made.
+fn exa_failure(error: &ExaError) -> Failure {
+    // A request that could not be built was not sent.
     let code = match error.kind {
         ExaErrorKind::InvalidRequest | ExaErrorKind::Config => USAGE,
         _ => FAILED,

@@ -16,32 +16,32 @@ use crate::mcp::{self, McpServer};
 use crate::spending::follow_runs;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
-use crate::transport::http::{self, Gate, Guests, HOSTS_VARIABLE, HttpConfig};
+use crate::transport::http::{self, AnonymousAccess, AuthMode, HOSTS_VARIABLE, HttpConfig};
 use exa_mcp_accounts::budget::BudgetPolicy;
 use exa_mcp_accounts::{Accounts, KnownKeys, Secret, TokenDirectory, load_or_create_secret};
 use exa_mcp_exa_client::KeyOwner;
 use exa_mcp_store::Store;
 
-/// How long starts on their way may take to be answered at the end.
-const SETTLING: Duration = Duration::from_secs(5);
+/// How long task starts and the budget ledger may take to finish on shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves until the process is told to end.
+/// Serves until the process receives a termination signal.
 pub(super) async fn serve(
     mut settings: Settings,
     http: HttpSettings,
     listen: &str,
     sandbox: bool,
 ) -> Result<String, Failure> {
-    if let Some(store) = http.usual_store.as_ref().filter(|_| !sandbox) {
+    if let Some(store) = http.default_store.as_ref().filter(|_| !sandbox) {
         settings.store = store.clone();
     }
     if http.is_pool() {
-        settings.holder = KeyOwner::Operator;
+        settings.key_owner = KeyOwner::Operator;
     } else if !sandbox {
-        // Whoever brings no key of their own must not use the operator's.
+        // Clients without a key must not use the operator's.
         settings.key = None;
         settings.more_keys.clear();
-        settings.holder = KeyOwner::Clients;
+        settings.key_owner = KeyOwner::Clients;
     }
     let listener = TcpListener::bind(listen)
         .await
@@ -58,18 +58,18 @@ pub(super) async fn serve(
         .check()
         .await
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
-    let gate = gate(&http, settings.budgets, store, sandbox).await?;
-    introduce(address, &gate, &http, &settings);
-    let serving = serve_executor(executor, listener, gate, config, super::shutdown());
-    telemetry::exporting(serving).await;
+    let auth_mode = auth_mode(&http, settings.budgets, store, sandbox).await?;
+    print_banner(address, &auth_mode, &http, &settings);
+    let serving = serve_executor(executor, listener, auth_mode, config, super::shutdown());
+    telemetry::with_exporter(serving).await;
     Ok(String::new())
 }
 
-/// Serves tools until `stop`, then lets running requests finish.
+/// Serves tools until `stop` resolves, then waits for running requests.
 async fn serve_executor(
     executor: ToolExecutor,
     listener: TcpListener,
-    gate: Gate,
+    auth_mode: AuthMode,
     config: HttpConfig,
     stop: impl Future<Output = ()>,
 ) {
@@ -80,40 +80,40 @@ async fn serve_executor(
         mcp::set_shared_state_key(&secret);
     }
     executor.resources().replicate(&store);
-    let (ledger, payers) = match &gate {
-        Gate::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payer_lookup())),
-        Gate::Passthrough { .. } => (None, None),
+    let (ledger, payers) = match &auth_mode {
+        AuthMode::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payer_lookup())),
+        AuthMode::Passthrough { .. } => (None, None),
     };
     if let Some(ledger) = &ledger {
         let caller = executor.caller().clone();
         tokio::spawn(follow_runs(Arc::clone(ledger), caller));
     }
     let server = McpServer::remote(executor);
-    server.govern_tasks(payers, gate.tokens());
+    server.govern_tasks(payers, auth_mode.tokens());
     server.resume_tasks();
     http::serve_with_admin(
         server.clone(),
         Arc::clone(&store),
         listener,
-        gate,
+        auth_mode,
         config,
         admin::routes(),
         stop,
     )
     .await;
-    server.settle(SETTLING).await;
+    server.settle(DRAIN_TIMEOUT).await;
     if let Some(ledger) = ledger {
-        ledger.drain(SETTLING).await;
+        ledger.drain(DRAIN_TIMEOUT).await;
     }
     close(&*store).await;
 }
 
-async fn gate(
+async fn auth_mode(
     http: &HttpSettings,
     budgets: BudgetPolicy,
     store: Arc<dyn Store>,
     sandbox: bool,
-) -> Result<Gate, Failure> {
+) -> Result<AuthMode, Failure> {
     let chosen = http.secret.as_deref().map(Secret::from_passphrase);
     if http.is_pool() {
         let named = match chosen {
@@ -122,65 +122,75 @@ async fn gate(
                 .await
                 .map_err(Failure::usage)?,
         };
-        agree_on(&named, &*store).await?;
+        check_shared_secret(&named, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
         let directory = TokenDirectory::new(admin, users, &named, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
         let pool = Accounts::open(directory, store, http.usage_days, budgets).await;
         let pool = pool.map_err(Failure::usage)?;
-        return Ok(Gate::Pool(Box::new(pool)));
+        return Ok(AuthMode::Pool(Box::new(pool)));
     }
     let secret = match chosen {
         Some(secret) => secret,
-        // Whoever comes to another server must be the same there.
+        // A client must have the same identity on all servers.
         None if store.is_remote() => load_or_create_secret(&*store)
             .await
             .map_err(Failure::usage)?,
         None => Secret::random().map_err(Failure::usage)?,
     };
-    agree_on(&secret, &*store).await?;
-    Ok(Gate::Passthrough {
+    check_shared_secret(&secret, &*store).await?;
+    Ok(AuthMode::Passthrough {
         secret,
         key_in_url: http.key_in_url,
-        guests: match sandbox {
-            true => Guests::OneUser,
-            false => Guests::Strangers,
+        anonymous_access: if sandbox {
+            AnonymousAccess::SharedUser
+        } else {
+            AnonymousAccess::SeparateUsers
         },
         known_keys: KnownKeys::default(),
     })
 }
 
-/// Refuses a secret that is not that of the other servers on the same store: they would know neither each
-/// other's tokens nor to whom things belong.
-async fn agree_on(secret: &Secret, store: &dyn Store) -> Result<(), Failure> {
+/// Rejects a secret that differs from that of the other servers on the same store. They would recognize neither
+/// each other's tokens nor the owners of stored data.
+async fn check_shared_secret(secret: &Secret, store: &dyn Store) -> Result<(), Failure> {
     let own = secret.digest("agreed", "secret").short_hex();
     let agreed = store.get_or_init("secret", own.clone()).await;
     match agreed.map_err(Failure::usage)? {
         agreed if agreed == own => Ok(()),
         _ => Err(Failure::usage(
-            "EXA_MCP_SECRET is not the secret with which the other servers use this store: set it to the same for all. \
-             To change it for good, stop all servers and delete the field `secret` of the hash `exa-mcp:store` in \
-             Redis; tokens made before are not known then",
+            "EXA_MCP_SECRET differs from the secret of the other servers on this store: set the same value for all. \
+             To change it permanently, stop all servers and delete the field `secret` of the hash `exa-mcp:store` in \
+             Redis; existing tokens become invalid",
         )),
     }
 }
 
-/// Tells whoever started the server what it does.
-fn introduce(address: SocketAddr, gate: &Gate, http: &HttpSettings, settings: &Settings) {
-    let mode = match gate {
-        Gate::Pool(pool) => format!("pool mode, {} tokens", pool.directory.len()),
-        Gate::Passthrough { .. } => "passthrough mode, each client brings its Exa key".to_owned(),
+/// Prints the address and mode of the server.
+fn print_banner(
+    address: SocketAddr,
+    auth_mode: &AuthMode,
+    http: &HttpSettings,
+    settings: &Settings,
+) {
+    let mode = match auth_mode {
+        AuthMode::Pool(pool) => format!("pool mode, {} tokens", pool.directory.len()),
+        AuthMode::Passthrough { .. } => {
+            "passthrough mode, each client uses its own Exa API key".to_owned()
+        }
     };
-    super::complain(&format!(
-        "The MCP server listens on http://{address}/mcp ({mode})."
+    super::print_stderr(&format!(
+        "MCP server listening on http://{address}/mcp ({mode})"
     ));
     if http.is_pool() && settings.key.is_none() {
-        super::complain("No Exa key is set: set EXA_API_KEYS, or every call of Exa will fail.");
+        super::print_stderr(
+            "No Exa API key is set: set EXA_API_KEYS, or every call to Exa will fail.",
+        );
     }
     if !address.ip().is_loopback() && http.hosts.is_none() {
-        super::complain(&format!(
-            "Only requests to this machine's own names and {} are answered; set {HOSTS_VARIABLE} to the \
-             names by which clients call it.",
+        super::print_stderr(&format!(
+            "Only requests to loopback names and {} are accepted; set {HOSTS_VARIABLE} to the host names that \
+             clients use.",
             address.ip()
         ));
     }

@@ -22,20 +22,20 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::http::HttpSettings;
-use crate::config::{ConfigFile, Settings, Source};
+use crate::config::{ConfigFile, Settings, SettingsSource};
 use crate::spending::{AccountGuard, follow_runs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
 
-/// Where the HTTP server listens unless something else is asked for.
-const USUAL_ADDRESS: &str = "127.0.0.1:3000";
+/// The default address of the HTTP server.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:3000";
 
-/// How long what was spent may take to be written at the end.
-const SETTLING: Duration = Duration::from_secs(3);
+/// How long writing the budget ledger may take on exit.
+const LEDGER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The exit code of a call that the API refused or that did not reach it.
+/// The exit code of a call that Exa rejected or that did not reach it.
 const FAILED: u8 = 1;
-/// The exit code of a command that cannot be carried out as given.
+/// The exit code of an invalid command.
 const USAGE: u8 = 2;
 
 /// An MCP server for the whole Exa API.
@@ -44,7 +44,7 @@ const USAGE: u8 = 2;
 #[derive(Debug, Default, Parser)]
 #[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
 struct Arguments {
-    /// Use an embedded stand-in for the Exa API: no key, no network, synthetic data
+    /// Use an embedded sandbox instead of the Exa API: no key, no network, synthetic data
     #[cfg(feature = "sandbox")]
     #[arg(long, global = true)]
     sandbox: bool,
@@ -59,28 +59,28 @@ struct Arguments {
 }
 
 const ENVIRONMENT: &str = "\
-Environment (the file of --config says the same in lower case, without EXA_MCP_):
+Environment (keys of the --config file are the same in lower case, without EXA_MCP_):
   EXA_API_KEY            the Exa API key
-  EXA_API_KEYS           several keys, comma-separated, that share the work
-  EXA_MCP_RATE_LIMIT     requests a second that one key makes at most; others wait [default: no limit]
+  EXA_API_KEYS           pool of keys, comma-separated
+  EXA_MCP_RATE_LIMIT     maximum requests per second and key; others wait [default: no limit]
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
-  EXA_MCP_STORE          where notes and tasks are kept: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
-  EXA_MCP_CACHE_TTL      seconds that answers are kept [default: 300]
-  EXA_MCP_CACHE_BYTES    bytes of answers that are kept [default: 33554432]
+  EXA_MCP_STORE          store for notes and tasks: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
+  EXA_MCP_CACHE_TTL      lifetime of cached results in seconds [default: 300]
+  EXA_MCP_CACHE_BYTES    size of the result cache in bytes [default: 33554432]
   EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
-                         life of tasks in milliseconds [default: 3600000, 86400000]
+                         lifetime of tasks in milliseconds [default: 3600000, 86400000]
   EXA_MCP_MAX_CONCURRENT_TASKS, EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER
-                         tasks under way at once, and those of one user [default: 2000, a tenth over HTTP]
+                         concurrent tasks, in total and per user [default: 2000, a tenth over HTTP]
   EXA_MCP_DOLLARS_PER_DAY, EXA_MCP_DOLLARS_PER_MONTH
-                         budget of stdio and of `call` [default: none]
+                         budget of the stdio server and of `call` [default: none]
   EXA_MCP_BUDGET_ON_STORE_FAILURE
                          deny or allow priced calls while the store fails [default: deny]
   EXA_MCP_BUDGET_UNPRICED
-                         deny or allow calls without a known price where there is a budget [default: deny]
-  EXA_MCP_IMPORT_DIR     folders whose files an import may read, separated as in PATH [default: none]
-  EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
-  EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
+                         deny or allow calls without a known price if there is a budget [default: deny]
+  EXA_MCP_IMPORT_DIR     directories that imports may read, separated as in PATH [default: none]
+  EXA_MCP_CONFIRM_DELETES true: users confirm deletions if the client can ask them [default: false]
+  EXA_MCP_CLIENT_TIMEOUT seconds to wait for a response of the client [default: 20 to 300]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
   EXA_MCP_CONFIG         same as --config
@@ -88,35 +88,35 @@ Environment (the file of --config says the same in lower case, without EXA_MCP_)
                          files with the values of EXA_API_KEY, EXA_API_KEYS, EXA_MCP_STORE";
 
 const HTTP_ENVIRONMENT: &str = "\
-Environment, beside that of `exa-mcp-server --help` (the file of --config says the same):
+Environment, in addition to `exa-mcp-server --help` (also available in the --config file):
   EXA_MCP_LISTEN           same as --listen
-  MCP_AUTH_TOKEN           token of the admin; with it or USER_TOKENS, clients need a token
-  USER_TOKENS              token:userId:expiry,... of all others
-  EXA_API_KEYS             keys that holders of tokens share
+  MCP_AUTH_TOKEN           admin token; if this or USER_TOKENS is set, clients need a token
+  USER_TOKENS              user tokens as token:userId:expiry,...
+  EXA_API_KEYS             pool of keys shared by all users
   MCP_AUTH_TOKEN_FILE, USER_TOKENS_FILE, EXA_MCP_SECRET_FILE
                            files with the values of MCP_AUTH_TOKEN, USER_TOKENS, EXA_MCP_SECRET
   EXA_MCP_ALLOWED_HOSTS    same as --allowed-hosts
   EXA_MCP_ALLOWED_ORIGINS  same as --allowed-origins
-  EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies that tell where clients are
-  EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
-  EXA_MCP_SECRET           makes identities that stay the same after a restart
-  EXA_MCP_TOKEN_LIMITS     limits of tokens without their own, as JSON
-  EXA_MCP_USAGE_DAYS       days for which use by day is kept [default: 400]
+  EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies whose X-Forwarded-For is trusted
+  EXA_MCP_ALLOW_KEY_IN_URL true: accept Exa API keys in the URL as exaApiKey [default: false]
+  EXA_MCP_SECRET           secret that identities are derived from, so that they survive a restart
+  EXA_MCP_TOKEN_LIMITS     default limits of tokens, as JSON
+  EXA_MCP_USAGE_DAYS       retention of daily usage in days [default: 400]
   EXA_MCP_STORE            memory:, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT[/DB] for several servers
                            [default: a file in the user's state directory]
-  EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]
-  EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 1048576]
-  EXA_MCP_READ_TIMEOUT     seconds to send a head, and again a body [default: 15]
-  EXA_MCP_MAX_CONNECTIONS  connections at once [default: 1024]
-  EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS  connections at once from one address [default: 256]
-  EXA_MCP_MAX_SESSIONS     sessions at once [default: 10000]
-  EXA_MCP_MAX_SESSIONS_PER_USER  sessions at once of one user [default: 1000]
-  EXA_MCP_MAX_SESSIONS_PER_ADDRESS  sessions at once of guests at one address [default: 200]
-  EXA_MCP_MAX_STREAMS_PER_ADDRESS  streams at once of guests at one address [default: 64]
-  EXA_MCP_MAX_TASKS_PER_ADDRESS  tasks at once of guests at one address [default: 100]
-  EXA_MCP_SESSION_IDLE     seconds until an unused session ends [default: 1800]
-  EXA_MCP_KEEP_ALIVE       seconds between pings of a silent stream [default: 15]
-  EXA_MCP_DRAIN_TIMEOUT    seconds that requests have to finish at the end [default: 10]";
+  EXA_MCP_METRICS          admin: /metrics for this machine and the admin token; public [default: admin]
+  EXA_MCP_MAX_BODY_BYTES   maximum size of a request body [default: 1048576]
+  EXA_MCP_READ_TIMEOUT     seconds to send a request head, and again its body [default: 15]
+  EXA_MCP_MAX_CONNECTIONS  maximum connections [default: 1024]
+  EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS  maximum connections per address [default: 256]
+  EXA_MCP_MAX_SESSIONS     maximum sessions [default: 10000]
+  EXA_MCP_MAX_SESSIONS_PER_USER  maximum sessions per user [default: 1000]
+  EXA_MCP_MAX_SESSIONS_PER_ADDRESS  maximum anonymous sessions per address [default: 200]
+  EXA_MCP_MAX_STREAMS_PER_ADDRESS  maximum anonymous streams per address [default: 64]
+  EXA_MCP_MAX_TASKS_PER_ADDRESS  maximum anonymous tasks per address [default: 100]
+  EXA_MCP_SESSION_IDLE     seconds until an idle session ends [default: 1800]
+  EXA_MCP_KEEP_ALIVE       seconds between keep-alive messages on a silent stream [default: 15]
+  EXA_MCP_DRAIN_TIMEOUT    seconds for running requests to finish on shutdown [default: 10]";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -126,7 +126,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Call one operation and print its answer as JSON
+    /// Call one operation and print the response as JSON
     #[command(after_help = call::EXIT_CODES)]
     Call {
         /// Name of the operation, for example items.list
@@ -135,9 +135,9 @@ enum Command {
         #[arg(value_name = "JSON|-", allow_hyphen_values = true)]
         arguments: Option<String>,
     },
-    /// Show the tools of the present configuration and their size in tokens
+    /// Show the tools of the current configuration and their size in tokens
     Tools {
-        /// Print what tools/list answers
+        /// Print the result of tools/list
         #[arg(long)]
         json: bool,
     },
@@ -147,14 +147,14 @@ enum Command {
         /// Address to listen on [default: 127.0.0.1:3000]
         #[arg(long, value_name = "ADDR")]
         listen: Option<String>,
-        /// Hosts by which clients may call, comma-separated [default: this machine's own names]
+        /// Allowed values of the Host header, comma-separated [default: loopback names]
         #[arg(long, value_name = "LIST")]
         allowed_hosts: Option<String>,
-        /// Origins of web pages that may call, comma-separated [default: pages of this machine]
+        /// Allowed values of the Origin header, comma-separated [default: loopback origins]
         #[arg(long, value_name = "LIST")]
         allowed_origins: Option<String>,
     },
-    /// Serve a stand-in for the Exa API with synthetic data
+    /// Serve a sandbox of the Exa API with synthetic data
     #[cfg(feature = "sandbox")]
     Sandbox {
         /// Address to listen on
@@ -167,16 +167,16 @@ enum Command {
         /// The language
         #[arg(long, value_enum)]
         lang: sdk::SdkLanguage,
-        /// Folder to write to; made if it is not there
+        /// Directory to write to; created if it does not exist
         #[arg(long, value_name = "DIR")]
         out: std::path::PathBuf,
-        /// Write to a folder that holds other files too; files of the same name are replaced
+        /// Write to a directory that contains other files; files with the same name are replaced
         #[arg(long)]
         force: bool,
     },
-    /// Ask a running HTTP server how it is; exit code 0 if it is well
+    /// Check the health of a running HTTP server; exit code 0 if it is healthy
     Health {
-        /// Where it listens [default: that of EXA_MCP_LISTEN, or 127.0.0.1:3000]
+        /// Address of the server [default: EXA_MCP_LISTEN, or 127.0.0.1:3000]
         #[arg(long, value_name = "ADDR")]
         address: Option<String>,
     },
@@ -189,16 +189,16 @@ enum Command {
     },
 }
 
-/// A command that failed.
+/// A failed command.
 pub(super) struct Failure {
-    /// What to tell the user.
+    /// The message for the user.
     text: String,
-    /// How the program ends.
+    /// The exit code.
     code: u8,
 }
 
 impl Failure {
-    /// The command cannot be carried out as given.
+    /// Creates the failure of an invalid command.
     fn usage(text: impl std::fmt::Display) -> Self {
         Self {
             text: format!("error: {text}"),
@@ -207,9 +207,9 @@ impl Failure {
     }
 }
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    // Clients start the server without arguments; reading none takes a fifth of the start-up.
+    // Clients start the server without arguments, and parsing even none takes a fifth of the start-up time.
     let parsed = match std::env::args_os().len() {
         0 | 1 => Ok(Arguments::default()),
         _ => Arguments::try_parse(),
@@ -226,13 +226,13 @@ pub fn main() -> ExitCode {
         Ok(text) if text.is_empty() => ExitCode::SUCCESS,
         Ok(text) => print(&text),
         Err(failure) => {
-            complain(&failure.text);
+            print_stderr(&failure.text);
             ExitCode::from(failure.code)
         }
     }
 }
 
-/// Carries out a command and gives what it has to print.
+/// Runs a command and returns the text to print.
 fn run(arguments: Arguments) -> Result<String, Failure> {
     match arguments.command {
         Some(Command::Operations { json: true }) => return Ok(operations::json()),
@@ -242,20 +242,20 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
         _ => {}
     }
-    let source = Source::find(arguments.config.as_deref()).map_err(Failure::usage)?;
-    configured(arguments, &source).map_err(|failure| Failure {
-        text: source.blamed(failure.text),
+    let source = SettingsSource::find(arguments.config.as_deref()).map_err(Failure::usage)?;
+    run_configured(arguments, &source).map_err(|failure| Failure {
+        text: source.with_origins(failure.text),
         code: failure.code,
     })
 }
 
-/// Carries out a command that depends on the settings.
-fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> {
+/// Runs a command that depends on the settings.
+fn run_configured(arguments: Arguments, source: &SettingsSource) -> Result<String, Failure> {
     let level = source.text("EXA_MCP_LOG_LEVEL");
     let debug = source.text("EXA_MCP_DEBUG");
     logging::start(level.as_deref(), debug.as_deref()).map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
-    // The doctor tells it among its findings.
+    // The doctor reports the warning itself.
     let doctor = matches!(arguments.command, Some(Command::Doctor));
     if let Some(warning) = warning.filter(|_| !doctor) {
         tracing::warn!("{warning}");
@@ -267,26 +267,26 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
     let sandbox = false;
     let Arguments { tools, command, .. } = arguments;
     let work = match command {
-        None => stdio(source, tools, sandbox),
-        Some(command) => other(command, source, tools, sandbox),
+        None => run_stdio(source, tools, sandbox),
+        Some(command) => run_command(command, source, tools, sandbox),
     };
     let result = runtime.block_on(work);
-    // Not waited for long: a thread may be stuck reading from a terminal. What is dropped says in the log what
-    // goes on at Exa.
-    runtime.shutdown_timeout(SHUTDOWN);
+    // A short timeout, because a thread may be blocked reading from a terminal. Dropped tasks log what continues
+    // at Exa.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     result
 }
 
-/// How long tasks that are still running may take to be dropped at the end.
-const SHUTDOWN: std::time::Duration = std::time::Duration::from_millis(200);
+/// How long dropping the remaining tasks may take on exit.
+const SHUTDOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// A command, or a part of one, that is being carried out. Boxed, and never a part of who starts it: what
-/// one command does not need is no room on the stack of another, which would be touched at every start.
-type Work<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
+/// The future of a command. Boxed, so that no command occupies the stack space of all others, which every start
+/// would touch.
+type CommandFuture<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
-/// Serves the client that started the program.
+/// Serves the client that started the program over stdio.
 #[inline(never)]
-fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
+fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> CommandFuture<'_> {
     Box::pin(async move {
         let settings = settings(source, tools.as_deref(), sandbox).await?;
         let executor = executor(&settings)?;
@@ -299,16 +299,21 @@ fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
         tokio::spawn(Arc::clone(&ledger).recover());
         let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
         let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
-        ledger.drain(SETTLING).await;
+        ledger.drain(LEDGER_TIMEOUT).await;
         served
     })
 }
 
-/// Carries out any other command.
+/// Runs a command other than the stdio server.
 #[inline(never)]
-fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
+fn run_command(
+    command: Command,
+    source: &SettingsSource,
+    tools: Option<String>,
+    sandbox: bool,
+) -> CommandFuture<'_> {
     Box::pin(async move {
-        // Read by those commands that need them.
+        // Awaited by the commands that need the settings.
         let settings = settings(source, tools.as_deref(), sandbox);
         match command {
             #[cfg(feature = "sandbox")]
@@ -316,14 +321,14 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 let served = sandbox::serve(&listen).await;
                 served.map(|()| String::new()).map_err(Failure::usage)
             }
-            Command::Health { address } => health::ask(address.as_deref(), source).await,
+            Command::Health { address } => health::check(address.as_deref(), source).await,
             Command::Call {
                 operation,
                 arguments,
             } => call::run(&settings.await?, &operation, arguments.as_deref()).await,
             Command::Tools { json: true } => Ok(tools::json(&executor(&settings.await?)?)),
             Command::Tools { json: false } => Ok(tools::table(&executor(&settings.await?)?)),
-            Command::Doctor => examined(doctor::examine(&settings.await?, source).await),
+            Command::Doctor => doctor_result(doctor::run(&settings.await?, source).await),
             Command::Http {
                 listen,
                 allowed_hosts,
@@ -335,10 +340,10 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 http.hosts = allowed_hosts.or(http.hosts);
                 http.origins = allowed_origins.or(http.origins);
                 let listen = listen.or_else(|| http.listen.clone());
-                let listen = listen.as_deref().unwrap_or(USUAL_ADDRESS);
+                let listen = listen.as_deref().unwrap_or(DEFAULT_ADDRESS);
                 http::serve(settings, http, listen, sandbox).await
             }
-            // These were carried out before any settings were looked for.
+            // These commands ran before the settings were read.
             Command::Operations { .. } | Command::Completions { .. } => Ok(String::new()),
             #[cfg(feature = "sdk")]
             Command::Sdk { .. } => Ok(String::new()),
@@ -346,44 +351,44 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
     })
 }
 
-/// What the doctor found, and whether all is well.
-fn examined((text, is_well): (String, bool)) -> Result<String, Failure> {
+/// Converts the results of the doctor.
+fn doctor_result((text, is_well): (String, bool)) -> Result<String, Failure> {
     if is_well {
         return Ok(text);
     }
     print(&text);
-    let text = "error: not all is well; the lines with FAIL say what to do".to_owned();
+    let text = "error: some checks failed; see the lines with FAIL".to_owned();
     Err(Failure { text, code: FAILED })
 }
 
-/// The settings, pointed at a sandbox in this process if one is wanted.
+/// Reads the settings, and starts an embedded sandbox if requested.
 async fn settings(
-    source: &Source,
+    source: &SettingsSource,
     tools: Option<&str>,
     sandbox: bool,
 ) -> Result<Settings, Failure> {
     let mut settings = Settings::read(source, tools).map_err(Failure::usage)?;
     if sandbox {
-        embedded(&mut settings).await?;
+        start_sandbox(&mut settings).await?;
     }
     Ok(settings)
 }
 
-/// Starts a sandbox in this process.
+/// Starts an embedded sandbox.
 #[cfg(feature = "sandbox")]
 #[inline(never)]
-fn embedded(settings: &mut Settings) -> Work<'_, ()> {
+fn start_sandbox(settings: &mut Settings) -> CommandFuture<'_, ()> {
     Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
 }
 
-/// Without the feature nothing asks for a sandbox.
+/// Does nothing, because the sandbox cannot be requested without the feature.
 #[cfg(not(feature = "sandbox"))]
-async fn embedded(_settings: &mut Settings) -> Result<(), Failure> {
+async fn start_sandbox(_settings: &mut Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the runtime: all cores for a shared server, two workers for the calls of one client, and the
-/// thread of the process for everything else.
+/// Builds the runtime: all cores for a shared server, two workers for a stdio server, and a single thread for
+/// everything else.
 fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = match command {
         Some(Command::Http { .. }) | None => tokio::runtime::Builder::new_multi_thread(),
@@ -403,7 +408,7 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
         ToolExecutor::with_store(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
     Ok(executor
         .with_task_limits(settings.tasks)
-        .with_prompt_policy(settings.manners))
+        .with_prompt_policy(settings.prompt_policy))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {
@@ -417,7 +422,7 @@ fn completions(shell: clap_complete::Shell) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Ends when the process is told to.
+/// Resolves when the process receives a termination signal.
 async fn shutdown() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
@@ -434,7 +439,7 @@ async fn shutdown() {
     let _ = interrupt.await;
 }
 
-/// Writes to standard output; a reader that went away is no failure.
+/// Writes to standard output. A closed pipe is not an error.
 fn print(text: &str) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let written = out
@@ -445,13 +450,13 @@ fn print(text: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("error: cannot write the answer: {error}"));
+            print_stderr(&format!("error: cannot write to standard output: {error}"));
             ExitCode::from(FAILED)
         }
     }
 }
 
-fn complain(text: &str) {
+fn print_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -460,9 +465,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::KNOWN;
+    use crate::config::SETTINGS;
 
-    /// Every variable is in the help, and what is there can be set.
+    /// The help lists every variable and no others.
     #[test]
     fn the_help_lists_every_setting() {
         let texts = [ENVIRONMENT, HTTP_ENVIRONMENT];
@@ -482,12 +487,12 @@ mod tests {
             })
         });
         let names: BTreeSet<&str> = names.collect();
-        let variables = KNOWN.iter().map(|known| known.variable.to_owned());
-        let secrets = KNOWN.iter().filter(|known| known.secret);
-        let files = secrets.map(|known| format!("{}_FILE", known.variable));
-        let known = variables.chain(files).chain(["EXA_MCP_CONFIG".to_owned()]);
-        let known: BTreeSet<String> = known.collect();
+        let variables = SETTINGS.iter().map(|setting| setting.variable.to_owned());
+        let secrets = SETTINGS.iter().filter(|setting| setting.secret);
+        let files = secrets.map(|setting| format!("{}_FILE", setting.variable));
+        let expected = variables.chain(files).chain(["EXA_MCP_CONFIG".to_owned()]);
+        let expected: BTreeSet<String> = expected.collect();
         let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
-        assert_eq!(names, known);
+        assert_eq!(names, expected);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::operations::all;
 use exa_mcp_model::Operation;
 
-/// The registry as a table.
+/// Returns the operations as a table.
 pub(super) fn table() -> String {
     let width = all()
         .iter()
@@ -26,7 +26,7 @@ pub(super) fn table() -> String {
     lines.join("\n")
 }
 
-/// The registry as JSON.
+/// Returns the operations as JSON.
 pub(super) fn json() -> String {
     let operations: Vec<Value> = all().iter().map(entry).collect();
     serde_json::to_string_pretty(&operations).unwrap_or_default()

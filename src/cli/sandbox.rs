@@ -1,4 +1,4 @@
-//! The stand-in Exa API: on its own, or inside another command.
+//! The Exa sandbox: as a separate server, or embedded in another command.
 
 use exa_mcp_sandbox::{OperationSpec, Options, Sandbox};
 use tokio::net::TcpListener;
@@ -8,29 +8,29 @@ use crate::config::Settings;
 use crate::operations::all;
 use exa_mcp_exa_client::ApiKey;
 
-/// Why the sandbox does not run.
+/// The reason that the sandbox cannot run.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SandboxError {
-    /// The address cannot be listened on.
+    /// Listening on the address failed.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The registry and the sandbox do not fit each other.
+    /// The registry and the sandbox do not match.
     #[error("the sandbox cannot be built from the operations: {0}")]
     Build(#[from] exa_mcp_sandbox::Error),
 }
 
-/// Serves the sandbox until the process is told to end.
+/// Serves the sandbox until the process receives a termination signal.
 pub(super) async fn serve(address: &str) -> Result<(), SandboxError> {
     let listener = listen(address).await?;
     if let Ok(local) = listener.local_addr() {
-        super::complain(&format!(
-            "The Exa sandbox listens on http://{local}. Use it with EXA_BASE_URL=http://{local} and any EXA_API_KEY. \
-             All its data is synthetic."
+        super::print_stderr(&format!(
+            "Exa sandbox listening on http://{local}. Use it with EXA_BASE_URL=http://{local} and any EXA_API_KEY. \
+             All data is synthetic."
         ));
     }
     let sandbox = Sandbox::new(specs(), Options::default())?;
@@ -65,7 +65,7 @@ async fn listen(address: &str) -> Result<TcpListener, SandboxError> {
         })
 }
 
-/// The registry in the form that the sandbox is built from.
+/// Returns the operations in the form that the sandbox expects.
 fn specs() -> Vec<OperationSpec> {
     all().iter().map(OperationSpec::from).collect()
 }

@@ -10,7 +10,7 @@ use crate::operations::all;
 use crate::tools::dispatcher_of;
 use exa_mcp_model::{LongRunning, Operation};
 
-/// The languages that modules are written in.
+/// The languages of generated modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum SdkLanguage {
     /// TypeScript, for any runtime with ES2022.
@@ -28,7 +28,7 @@ impl From<SdkLanguage> for Language {
     }
 }
 
-/// Writes the modules and says how to use them.
+/// Writes the modules and returns a summary.
 pub(super) fn run(language: SdkLanguage, folder: &Path, force: bool) -> Result<String, Failure> {
     let language = Language::from(language);
     let operations = all().iter().map(operation).collect::<Result<_, _>>()?;
@@ -41,10 +41,10 @@ pub(super) fn run(language: SdkLanguage, folder: &Path, force: bool) -> Result<S
     let mut text = format!("Wrote {} files to {}.", files.len(), folder.display());
     if language == Language::Python && !can_be_imported(folder) {
         text.push_str(
-            "\nPython cannot import a folder of this name; give it one of letters, digits and _.",
+            "\nPython cannot import a directory with this name; use only letters, digits and _.",
         );
     }
-    text.push_str(&format!("\n{} tells how to use them.", readme.display()));
+    text.push_str(&format!("\n{} explains how to use them.", readme.display()));
     Ok(text)
 }
 
@@ -55,7 +55,7 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// The operation as the generator takes it.
+/// Converts an operation to the generator's type.
 fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
     const REGENERATE: &str = "run `cargo build --features codegen`";
     let name = operation.name;
@@ -68,7 +68,7 @@ fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
     };
     let tool = dispatcher_of(name).ok_or_else(|| {
         failed(&format!(
-            "no tool takes the operation `{name}`; {REGENERATE}"
+            "no tool provides the operation `{name}`; {REGENERATE}"
         ))
     })?;
     let started = operation.behavior.long_running.as_ref();
@@ -95,7 +95,7 @@ fn follow(work: &LongRunning) -> String {
 }
 
 fn can_be_imported(folder: &Path) -> bool {
-    // The name of `.` or `..` is known only to the file system.
+    // Only the file system knows the names of `.` and `..`.
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().unwrap_or_default().to_string_lossy();
     exa_mcp_sdkgen::is_python_name(&name)
@@ -116,9 +116,9 @@ mod tests {
         files.find(|file| file.path == path).unwrap().text
     }
 
-    /// The options are written by hand for the sake of their comments; none may be missing.
+    /// The options are hand-written for the sake of their comments; none may be missing.
     #[test]
-    fn every_option_of_the_server_can_be_given() {
+    fn modules_have_every_option_of_the_server() {
         let schema: Value = serde_json::from_str(exa_mcp_generated::tools::OPTIONS).unwrap();
         let object = |pointer: &str| schema.pointer(pointer).and_then(Value::as_object).unwrap();
         let options = object("/properties");
@@ -131,11 +131,11 @@ mod tests {
                 assert!(python.contains(&format!("\n    {name}: ")), "{name}");
             }
         }
-        let most = schema.pointer("/properties/max_tokens/maximum").unwrap();
-        let most = most.to_string();
-        let most = most.strip_suffix("000000").unwrap();
-        assert!(typescript.contains(&format!("MOST_TOKENS = {most}_000_000;")));
-        assert!(python.contains(&format!("MOST_TOKENS = {most}_000_000\n")));
+        let max = schema.pointer("/properties/max_tokens/maximum").unwrap();
+        let max = max.to_string();
+        let max = max.strip_suffix("000000").unwrap();
+        assert!(typescript.contains(&format!("MOST_TOKENS = {max}_000_000;")));
+        assert!(python.contains(&format!("MOST_TOKENS = {max}_000_000\n")));
     }
 
     #[test]

@@ -10,27 +10,27 @@ use super::{FAILED, Failure};
 use crate::mcp::McpServer;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
-use crate::transport::connection::{FLUSHING, ServeError, serve_lines, termination};
+use crate::transport::connection::{FLUSH_TIMEOUT, ServeError, serve_lines, shutdown_signal};
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::Store;
 
-/// How long the store may take to be closed.
-const CLOSING: Duration = Duration::from_secs(3);
+/// How long closing the store may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Said to someone who starts the server by hand.
-const NOTE: &str = "\
-This is an MCP server: it talks JSON-RPC over standard input and output, and waits for a client now.
+/// Printed when the server is started in a terminal.
+const INTERACTIVE_HINT: &str = "\
+This is an MCP server: it speaks JSON-RPC over standard input and output, and is now waiting for a client.
 Connect one with, for example:  claude mcp add exa -e EXA_API_KEY=... -- exa-mcp-server
-See what it offers:             exa-mcp-server tools
-Check the set-up:               exa-mcp-server doctor
-End it with Ctrl-C.";
+List its tools:                 exa-mcp-server tools
+Check the setup:                exa-mcp-server doctor
+Stop it with Ctrl-C.";
 
-/// Serves until the client goes away.
-pub(super) async fn stdio(executor: ToolExecutor, by_hand: bool) -> Result<String, Failure> {
-    if by_hand {
-        super::complain(NOTE);
+/// Serves until the client disconnects.
+pub(super) async fn stdio(executor: ToolExecutor, is_interactive: bool) -> Result<String, Failure> {
+    if is_interactive {
+        super::print_stderr(INTERACTIVE_HINT);
     }
-    match telemetry::exporting(serve_stdio(executor)).await {
+    match telemetry::with_exporter(serve_stdio(executor)).await {
         Ok(()) => Ok(String::new()),
         Err(error) => Err(Failure {
             text: format!("error: {error}"),
@@ -39,40 +39,40 @@ pub(super) async fn stdio(executor: ToolExecutor, by_hand: bool) -> Result<Strin
     }
 }
 
-/// Serves MCP over standard input and output until the input ends, the output is closed, or the
-/// process is asked to end (SIGINT, SIGTERM); each of them is a good end.
+/// Serves MCP over standard input and output until the input ends, the output is closed, or the process
+/// receives SIGINT or SIGTERM. None of these is an error.
 ///
-/// After the end of the input running calls have five seconds to finish; a signal stops them at once,
-/// and their callers are told so. Must run inside a Tokio runtime with its drivers enabled; where
-/// standard input is no pipe, that runtime must be ended by `shutdown_background`.
+/// After the end of the input, running calls have five seconds to finish. A signal cancels them immediately,
+/// with an error response. Must run inside a Tokio runtime with its drivers enabled. If standard input is not a
+/// pipe, that runtime must be shut down without waiting for blocking tasks.
 async fn serve_stdio(executor: ToolExecutor) -> Result<(), ServeError> {
-    let stop = termination().map_err(ServeError::Start)?;
+    let stop = shutdown_signal().map_err(ServeError::Start)?;
     let (input, output) = stdio_pipes();
     let store = executor.store();
     let user = LocalUser::of_this_process();
-    // The user of a stdio server sits in front of this machine.
+    // The user of a stdio server works on this machine.
     let server = McpServer::local(executor.with_key_page(&user), user);
-    let settle = server.settle(FLUSHING);
-    let (handler, received) = server.only_handler();
+    let before_flush = server.settle(FLUSH_TIMEOUT);
+    let (handler, on_message) = server.only_handler();
     let result = serve_lines(
         handler,
         input,
         output,
         Arc::default(),
-        received,
+        on_message,
         stop,
-        settle,
+        before_flush,
     )
     .await;
     close(&*store).await;
     result
 }
 
-/// Closes a store at the end of the server.
+/// Closes the store on shutdown.
 pub(super) async fn close(store: &dyn Store) {
-    match timeout(CLOSING, store.close()).await {
+    match timeout(CLOSE_TIMEOUT, store.close()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!("{error}"),
-        Err(_) => tracing::warn!("the store was not closed in time; nothing is lost"),
+        Err(_) => tracing::warn!("closing the store timed out; no data is lost"),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::tools::{ToolDefinition, ToolExecutor};
 
-/// The answer to `tools/list`, with its size.
+/// Returns the result of `tools/list` with its size.
 pub(super) fn json(executor: &ToolExecutor) -> String {
     let tools: Vec<Value> = executor
         .registry()
@@ -16,7 +16,7 @@ pub(super) fn json(executor: &ToolExecutor) -> String {
     serde_json::to_string_pretty(&listed).unwrap_or_default()
 }
 
-/// A line a tool, and the size of all together.
+/// Returns one line per tool, and the total size.
 pub(super) fn table(executor: &ToolExecutor) -> String {
     let tools = executor.registry().definitions();
     let width = tools

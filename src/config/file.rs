@@ -8,43 +8,43 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 
-use super::known::{Kind, Known, by_key, nearest};
 use super::secret_files::SecretFileError;
+use super::setting::{Setting, ValueType, by_key, suggest_key};
 
-/// The longest file that is read.
-const LONGEST: u64 = 1024 * 1024;
+/// The maximum size of the file.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// A file that was read. Not for printing: it holds secrets.
+/// A parsed configuration file. It contains secrets, so it does not implement `Debug`.
 pub(crate) struct ConfigFile {
-    /// Where it is.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// What it says, by the variable that would say the same.
-    values: BTreeMap<&'static str, Entry>,
-    /// Whether everybody on this machine can read or change it.
-    open_to_all: bool,
+    /// The settings by environment variable.
+    values: BTreeMap<&'static str, FileSetting>,
+    /// Whether every user of this machine can read or write it.
+    world_accessible: bool,
 }
 
-/// One line of the file.
-struct Entry {
-    known: &'static Known,
-    /// What the variable would hold.
+/// One setting of the file.
+struct FileSetting {
+    setting: &'static Setting,
+    /// The value in the form of the environment variable.
     text: String,
     line: usize,
 }
 
-/// Why the file cannot be used. No text of it repeats a value, which may be a secret.
+/// An unusable configuration file. The messages never contain values, which may be secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the configuration file {path} cannot be read: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It is longer than any configuration.
-    #[error("the configuration file {path} is longer than {LONGEST} bytes; is it the right file?")]
+    /// The file is too large.
+    #[error("the configuration file {path} exceeds {MAX_BYTES} bytes; is it the right file?")]
     TooLong {
         /// The file.
         path: PathBuf,
@@ -52,30 +52,30 @@ pub(crate) enum ConfigFileError {
     /// A file with a secret cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretFileError),
-    /// It has mistakes.
-    #[error("the configuration file {path} cannot be used:{}", listed(.problems))]
-    Mistakes {
+    /// The content is invalid.
+    #[error("the configuration file {path} is invalid:{}", format_problems(.problems))]
+    Invalid {
         /// The file.
         path: PathBuf,
-        /// All of them, each with its line.
-        problems: Vec<Problem>,
+        /// All problems with their lines.
+        problems: Vec<ConfigProblem>,
     },
 }
 
-/// A mistake in the file.
+/// A problem in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct ConfigProblem {
     line: usize,
     text: String,
 }
 
-fn listed(problems: &[Problem]) -> String {
-    let line = |problem: &Problem| format!("\n  line {}: {}", problem.line, problem.text);
+fn format_problems(problems: &[ConfigProblem]) -> String {
+    let line = |problem: &ConfigProblem| format!("\n  line {}: {}", problem.line, problem.text);
     problems.iter().map(line).collect()
 }
 
 impl ConfigFile {
-    /// Reads a file that somebody named.
+    /// Reads an explicitly named file.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigFileError> {
         let named = |source| ConfigFileError::Read {
             path: path.to_owned(),
@@ -85,11 +85,11 @@ impl ConfigFile {
         Self::from_open(file, path)
     }
 
-    /// Reads the file at the usual place, if there is one.
-    pub(super) fn read_usual(path: &Path) -> Result<Option<Self>, ConfigFileError> {
+    /// Reads the file at the default path, if it exists.
+    pub(super) fn read_default(path: &Path) -> Result<Option<Self>, ConfigFileError> {
         match File::open(path) {
             Ok(file) => Self::from_open(file, path).map(Some),
-            // A service may be kept away from all homes; nobody named this file.
+            // A service may have no access to home directories, and nobody asked for this file.
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => {
                     Ok(None)
@@ -103,53 +103,53 @@ impl ConfigFile {
     }
 
     fn from_open(file: File, path: &Path) -> Result<Self, ConfigFileError> {
-        let open_to_all = is_open_to_all(&file);
+        let world_accessible = is_world_accessible(&file);
         let mut bytes = Vec::new();
-        let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
         read.map_err(|source| ConfigFileError::Read {
             path: path.to_owned(),
             source,
         })?;
-        if bytes.len() as u64 > LONGEST {
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(ConfigFileError::TooLong {
                 path: path.to_owned(),
             });
         }
-        let values = parse(&bytes).map_err(|problems| ConfigFileError::Mistakes {
+        let values = parse(&bytes).map_err(|problems| ConfigFileError::Invalid {
             path: path.to_owned(),
             problems,
         })?;
         Ok(Self {
             path: path.to_owned(),
             values,
-            open_to_all,
+            world_accessible,
         })
     }
 
-    /// What the file says instead of a variable.
+    /// Returns the value of a setting, unless it is blank.
     pub(super) fn text(&self, variable: &str) -> Option<&str> {
         self.as_written(variable)
             .filter(|text| !text.trim().is_empty())
     }
 
-    /// What it sets, even if that is nothing.
+    /// Returns the value of a setting, even if it is blank.
     pub(super) fn as_written(&self, variable: &str) -> Option<&str> {
         let entry = self.values.get(variable)?;
         Some(&entry.text)
     }
 
-    /// The settings that it has, and the line of each.
-    pub(super) fn settings(&self) -> impl Iterator<Item = (&'static Known, usize)> {
+    /// Returns the settings of the file with their lines.
+    pub(super) fn settings(&self) -> impl Iterator<Item = (&'static Setting, usize)> {
         let entries = self.values.values();
-        entries.map(|entry| (entry.known, entry.line))
+        entries.map(|entry| (entry.setting, entry.line))
     }
 
-    /// What to say about a file that shows its secrets to everybody.
+    /// Returns a warning if every user of this machine can access the secrets in the file.
     pub(crate) fn warning(&self) -> Option<String> {
-        let has_secrets = self.settings().any(|(known, _)| known.secret);
-        (self.open_to_all && has_secrets).then(|| {
+        let has_secrets = self.settings().any(|(setting, _)| setting.secret);
+        (self.world_accessible && has_secrets).then(|| {
             format!(
-                "everybody on this machine can read or change the secrets in {path}; do: chmod 600 {path}",
+                "every user of this machine can read or change the secrets in {path}; run: chmod 600 {path}",
                 path = self.path.display()
             )
         })
@@ -157,101 +157,113 @@ impl ConfigFile {
 }
 
 #[cfg(unix)]
-fn is_open_to_all(file: &File) -> bool {
+fn is_world_accessible(file: &File) -> bool {
     use std::os::unix::fs::MetadataExt;
     let read_or_write = 0o006;
     file.metadata()
-        .is_ok_and(|about| about.is_file() && about.mode() & read_or_write != 0)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.mode() & read_or_write != 0)
 }
 
 #[cfg(not(unix))]
-fn is_open_to_all(_: &File) -> bool {
+fn is_world_accessible(_: &File) -> bool {
     false
 }
 
-/// All settings of a file, or all its mistakes.
-fn parse(bytes: &[u8]) -> Result<BTreeMap<&'static str, Entry>, Vec<Problem>> {
-    let line_of = |place: usize| {
-        let before = bytes.get(..place).unwrap_or(bytes);
+/// Parses all settings of a file, or returns all problems.
+fn parse(bytes: &[u8]) -> Result<BTreeMap<&'static str, FileSetting>, Vec<ConfigProblem>> {
+    let line_of = |offset: usize| {
+        let before = bytes.get(..offset).unwrap_or(bytes);
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     };
-    let problem = |place, text| Problem {
-        line: line_of(place),
+    let problem = |offset, text| ConfigProblem {
+        line: line_of(offset),
         text,
     };
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| vec![problem(error.valid_up_to(), "this is no UTF-8".to_owned())])?;
-    // The library would show the line, which may hold a secret.
+        .map_err(|error| vec![problem(error.valid_up_to(), "invalid UTF-8".to_owned())])?;
+    // The library's message would quote the line, which may contain a secret.
     let table = DeTable::parse(text).map_err(|error| {
-        let place = error.span().map_or(0, |span| span.start);
+        let offset = error.span().map_or(0, |span| span.start);
         vec![problem(
-            place,
-            format!("this is no TOML: {}", error.message()),
+            offset,
+            format!("invalid TOML: {}", error.message()),
         )]
     })?;
     let (mut values, mut problems) = (BTreeMap::new(), Vec::new());
     for (key, value) in table.get_ref() {
-        let place = key.span().start;
-        match setting(key.get_ref(), value.get_ref()) {
-            Ok((known, text)) => {
-                let line = line_of(place);
-                values.insert(known.variable, Entry { known, text, line });
+        let offset = key.span().start;
+        match parse_setting(key.get_ref(), value.get_ref()) {
+            Ok((setting, text)) => {
+                let line = line_of(offset);
+                values.insert(
+                    setting.variable,
+                    FileSetting {
+                        setting,
+                        text,
+                        line,
+                    },
+                );
             }
-            Err(text) => problems.push(problem(place, text)),
+            Err(text) => problems.push(problem(offset, text)),
         }
     }
     problems.sort_by_key(|problem| problem.line);
-    match problems.is_empty() {
-        true => Ok(values),
-        false => Err(problems),
+    if problems.is_empty() {
+        Ok(values)
+    } else {
+        Err(problems)
     }
 }
 
-/// The setting that a key names, and its value as a variable would hold it.
-fn setting(key: &str, value: &DeValue<'_>) -> Result<(&'static Known, String), String> {
-    let Some(known) = by_key(key) else {
-        let advice = match nearest(key) {
+/// Parses a setting. Returns its value in the form of the environment variable.
+fn parse_setting(key: &str, value: &DeValue<'_>) -> Result<(&'static Setting, String), String> {
+    let Some(setting) = by_key(key) else {
+        let advice = match suggest_key(key) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "keys are the variables of `exa-mcp-server http --help` in lower case, without EXA_MCP_".to_owned(),
         };
-        return Err(format!("there is no setting `{key}`; {advice}"));
+        return Err(format!("unknown setting `{key}`; {advice}"));
     };
-    let text = written(known.kind, value);
-    text.map(|text| (known, text)).ok_or_else(|| {
-        let (allowed, found) = (known.kind.allowed(), value.type_str());
-        format!("`{key}` must be {allowed}; this is of type {found}")
+    let text = to_variable_text(setting.value_type, value);
+    text.map(|text| (setting, text)).ok_or_else(|| {
+        let (expected, found) = (setting.value_type.expected(), value.type_str());
+        format!("`{key}` must be {expected}, not a value of type {found}")
     })
 }
 
-/// A value as a variable would hold it, if it is of the kind.
-fn written(kind: Kind, value: &DeValue<'_>) -> Option<String> {
-    match (kind, value) {
-        (Kind::Text | Kind::List | Kind::Folders, DeValue::String(text)) => Some(text.to_string()),
-        (Kind::List, DeValue::Array(_)) => Some(texts(value)?.join(",")),
-        (Kind::Folders, DeValue::Array(_)) => {
-            let joined = std::env::join_paths(texts(value)?).ok()?;
+/// Converts a value of the expected type to the form of the environment variable.
+fn to_variable_text(value_type: ValueType, value: &DeValue<'_>) -> Option<String> {
+    match (value_type, value) {
+        (ValueType::Text | ValueType::List | ValueType::Paths, DeValue::String(text)) => {
+            Some(text.to_string())
+        }
+        (ValueType::List, DeValue::Array(_)) => Some(string_array(value)?.join(",")),
+        (ValueType::Paths, DeValue::Array(_)) => {
+            let joined = std::env::join_paths(string_array(value)?).ok()?;
             joined.into_string().ok()
         }
-        (Kind::Number, DeValue::Integer(number)) => {
+        (ValueType::Integer, DeValue::Integer(number)) => {
             let number = u64::from_str_radix(number.as_str(), number.radix()).ok()?;
             Some(number.to_string())
         }
-        (Kind::Switch, DeValue::Boolean(on)) => Some(on.to_string()),
-        (Kind::Dollars, DeValue::Integer(_) | DeValue::Float(_)) => Some(json(value)?.to_string()),
-        (Kind::Limits, DeValue::Table(_)) => Some(json(value)?.to_string()),
+        (ValueType::Boolean, DeValue::Boolean(on)) => Some(on.to_string()),
+        (ValueType::Dollars, DeValue::Integer(_) | DeValue::Float(_)) => {
+            Some(to_json(value)?.to_string())
+        }
+        (ValueType::Table, DeValue::Table(_)) => Some(to_json(value)?.to_string()),
         _ => None,
     }
 }
 
-fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
+fn string_array(value: &DeValue<'_>) -> Option<Vec<String>> {
     let items = value.as_array()?.iter();
     items
         .map(|item| item.get_ref().as_str().map(str::to_owned))
         .collect()
 }
 
-/// A value as JSON has it.
-fn json(value: &DeValue<'_>) -> Option<Json> {
+/// Converts a TOML value to JSON.
+fn to_json(value: &DeValue<'_>) -> Option<Json> {
     Some(match value {
         DeValue::String(text) => Json::from(text.as_ref()),
         DeValue::Boolean(on) => Json::from(*on),
@@ -260,13 +272,14 @@ fn json(value: &DeValue<'_>) -> Option<Json> {
         }
         DeValue::Float(number) => Json::from(number.as_str().parse::<f64>().ok()?),
         DeValue::Array(items) => {
-            let items: Option<Vec<Json>> = items.iter().map(|item| json(item.get_ref())).collect();
+            let items: Option<Vec<Json>> =
+                items.iter().map(|item| to_json(item.get_ref())).collect();
             Json::from(items?)
         }
         DeValue::Table(fields) => {
             let fields = fields.iter();
             let field = fields
-                .map(|(name, value)| Some((name.get_ref().to_string(), json(value.get_ref())?)));
+                .map(|(name, value)| Some((name.get_ref().to_string(), to_json(value.get_ref())?)));
             Json::Object(field.collect::<Option<_>>()?)
         }
         DeValue::Datetime(_) => return None,

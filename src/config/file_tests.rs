@@ -1,8 +1,8 @@
-//! What the file may say, and that all lists of settings are the same.
+//! Tests of the file format, and of the lists of settings in the documentation and the example.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use super::super::known::KNOWN;
+use super::super::setting::SETTINGS;
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../deploy/config.example.toml");
@@ -16,7 +16,7 @@ fn read(text: &str) -> BTreeMap<&'static str, String> {
 }
 
 #[track_caller]
-fn refused(text: &str) -> Vec<(usize, String)> {
+fn problems_in(text: &str) -> Vec<(usize, String)> {
     let problems = parse(text.as_bytes()).err().unwrap();
     let problems = problems.into_iter();
     problems
@@ -25,7 +25,7 @@ fn refused(text: &str) -> Vec<(usize, String)> {
 }
 
 #[test]
-fn values_become_what_the_variables_would_hold() {
+fn converts_values_to_the_form_of_variables() {
     let values = read(
         "exa_api_key = 'k'\nexa_api_keys = ['a', 'b']\nenabled_tools = \"default,notes\"\n\
          cache_bytes = 0x10\nrate_limit = 1_000\nconfirm_deletes = true\nimport_dir = ['/a', '/b c']\n\
@@ -51,7 +51,7 @@ fn values_become_what_the_variables_would_hold() {
 }
 
 #[test]
-fn unknown_keys_are_named_with_their_line_and_what_was_meant() {
+fn unknown_keys_are_reported_with_line_and_suggestion() {
     for (key, meant) in [
         ("stroe", "`store`"),
         ("EXA_API_KEY", "`exa_api_key`"),
@@ -60,7 +60,7 @@ fn unknown_keys_are_named_with_their_line_and_what_was_meant() {
         ("max_session", "`max_sessions`"),
         ("zzz", "in lower case"),
     ] {
-        let problems = refused(&format!("# first\n\n{key} = 1\n"));
+        let problems = problems_in(&format!("# first\n\n{key} = 1\n"));
         let [(3, text)] = problems.as_slice() else {
             panic!("{problems:?}")
         };
@@ -70,19 +70,19 @@ fn unknown_keys_are_named_with_their_line_and_what_was_meant() {
 }
 
 #[test]
-fn wrong_types_are_named_with_what_is_allowed_and_without_the_value() {
+fn wrong_types_are_reported_without_the_value() {
     for (line, allowed) in [
-        ("exa_api_key = 4711", "a text"),
-        ("rate_limit = \"4711\"", "a whole number"),
-        ("rate_limit = -4711", "a whole number"),
-        ("rate_limit = 4711.5", "a whole number"),
+        ("exa_api_key = 4711", "a string"),
+        ("rate_limit = \"4711\"", "a non-negative integer"),
+        ("rate_limit = -4711", "a non-negative integer"),
+        ("rate_limit = 4711.5", "a non-negative integer"),
         ("confirm_deletes = \"4711\"", "true or false"),
-        ("exa_api_keys = [4711]", "a list of texts"),
+        ("exa_api_keys = [4711]", "a list of strings"),
         ("token_limits = \"4711\"", "a table"),
-        ("store = { path = \"4711\" }", "a text"),
+        ("store = { path = \"4711\" }", "a string"),
         ("import_dir = 4711", "a list of paths"),
     ] {
-        let problems = refused(line);
+        let problems = problems_in(line);
         let [(1, text)] = problems.as_slice() else {
             panic!("{problems:?}")
         };
@@ -93,7 +93,7 @@ fn wrong_types_are_named_with_what_is_allowed_and_without_the_value() {
 }
 
 #[test]
-fn what_is_no_toml_names_the_line_and_shows_nothing_of_it() {
+fn syntax_errors_are_reported_with_line_and_without_content() {
     for text in [
         "debug = true\nexa_api_key = \"hunter2",
         "debug = true\nexa_api_key = hunter2",
@@ -102,7 +102,7 @@ fn what_is_no_toml_names_the_line_and_shows_nothing_of_it() {
         "debug = true\nexa_api_key = \"\\hunter2\"",
         "debug = true\nexa_api_key: \"hunter2\"",
     ] {
-        let problems = refused(text);
+        let problems = problems_in(text);
         let [(2, problem)] = problems.as_slice() else {
             panic!("{text}: {problems:?}")
         };
@@ -110,39 +110,42 @@ fn what_is_no_toml_names_the_line_and_shows_nothing_of_it() {
     }
     let problems = parse(b"debug = true\nsecret = '\xff'").err().unwrap();
     assert_eq!(problems.first().map(|problem| problem.line), Some(2));
-    // Nesting without end must not end the program.
+    // Deep nesting must not crash the program.
     let deep = format!("token_limits = {}", "[".repeat(100_000));
-    assert_eq!(refused(&deep).len(), 1);
+    assert_eq!(problems_in(&deep).len(), 1);
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_their_order() {
-    let problems = refused("stroe = 1\nrate_limit = 'x'\nanother = 1\n");
+fn reports_all_problems_in_line_order() {
+    let problems = problems_in("stroe = 1\nrate_limit = 'x'\nanother = 1\n");
     let lines: Vec<usize> = problems.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 2, 3]);
 }
 
 #[test]
 fn a_key_is_its_variable_in_lower_case() {
-    for known in KNOWN {
-        let name = known.variable.strip_prefix("EXA_MCP_");
-        let name = name.unwrap_or(known.variable).to_ascii_lowercase();
-        assert_eq!(known.key, name);
+    for setting in SETTINGS {
+        let name = setting.variable.strip_prefix("EXA_MCP_");
+        let name = name.unwrap_or(setting.variable).to_ascii_lowercase();
+        assert_eq!(setting.key, name);
     }
 }
 
 #[test]
-fn the_example_has_every_setting_with_a_value_that_fits() {
-    assert!(read(EXAMPLE).is_empty(), "it changes nothing as it is");
-    let setting = |line: &&str| {
+fn the_example_contains_every_setting_with_a_valid_value() {
+    assert!(
+        read(EXAMPLE).is_empty(),
+        "the example must not change any setting"
+    );
+    let is_setting = |line: &&str| {
         let key = line.split(" = ").next().unwrap_or_default();
         line.contains(" = ") && !key.contains(' ')
     };
     let lines = EXAMPLE.lines().filter_map(|line| line.strip_prefix("# "));
-    let settings: Vec<&str> = lines.filter(setting).collect();
+    let settings: Vec<&str> = lines.filter(is_setting).collect();
     let values = read(&settings.join("\n"));
-    for known in KNOWN {
-        assert!(values.contains_key(known.variable), "no {}", known.key);
+    for setting in SETTINGS {
+        assert!(values.contains_key(setting.variable), "no {}", setting.key);
     }
 }
 
@@ -156,9 +159,9 @@ fn the_documentation_lists_every_setting_once() {
         .iter()
         .map(|row| row.split('|').skip(1).take(2).collect::<Vec<_>>().join("|"))
         .collect();
-    let expected: Vec<String> = KNOWN
+    let expected: Vec<String> = SETTINGS
         .iter()
-        .map(|known| format!(" `{}` | `{}` ", known.key, known.variable))
+        .map(|setting| format!(" `{}` | `{}` ", setting.key, setting.variable))
         .collect();
     assert_eq!(listed, expected);
 }

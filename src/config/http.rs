@@ -1,91 +1,91 @@
-//! What the environment and the configuration file say about serving over HTTP.
+//! Settings of the HTTP server.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{SettingsError, Source, variable};
+use super::{SettingsError, SettingsSource, variable};
 use crate::transport::http::{
-    AllowedError, HOSTS_VARIABLE, Hosts, HttpConfig, HttpLimits, ORIGINS_VARIABLE, Origins,
-    PROXIES_VARIABLE, Proxies,
+    AllowListError, AllowedHosts, AllowedOrigins, HOSTS_VARIABLE, HttpConfig, HttpLimits,
+    ORIGINS_VARIABLE, PROXIES_VARIABLE, TrustedProxies,
 };
 use exa_mcp_accounts::daily::{DEFAULT_RETENTION_DAYS, MAX_RETENTION_DAYS};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig};
 
-/// The environment variable with the limits of tokens that have none of their own.
+/// The environment variable with the default limits of tokens.
 const TOKEN_LIMITS_VARIABLE: &str = "EXA_MCP_TOKEN_LIMITS";
 
-/// How to serve over HTTP. Not for printing: it holds tokens.
+/// Settings of the HTTP server. They contain tokens, so there is no `Debug` implementation.
 pub(crate) struct HttpSettings {
     /// The address to listen on.
     pub listen: Option<String>,
-    /// The admin's token.
+    /// The admin token.
     pub admin: Option<String>,
-    /// The tokens of all others.
+    /// The user tokens.
     pub users: Option<String>,
-    /// The limits of tokens that have none of their own.
+    /// The default limits of tokens.
     pub token_limits: TokenLimits,
-    /// Days for which use by day is kept.
+    /// The retention of daily usage in days.
     pub usage_days: u64,
-    /// An Exa key may stand in the address.
+    /// Whether Exa API keys are accepted in the URL.
     pub key_in_url: bool,
-    /// What identities are made with, so that they stay the same after a restart.
+    /// The secret that identities are derived from, so that they survive a restart.
     pub secret: Option<String>,
-    /// Hosts, as a list.
+    /// The list of allowed hosts.
     pub hosts: Option<String>,
-    /// Origins, as a list.
+    /// The list of allowed origins.
     pub origins: Option<String>,
     proxies: String,
-    open_metrics: bool,
-    /// Where things are kept that nobody named a place for.
-    pub usual_store: Option<StoreConfig>,
+    public_metrics: bool,
+    /// The store to use if none is configured.
+    pub default_store: Option<StoreConfig>,
     limits: HttpLimits,
 }
 
 impl HttpSettings {
-    /// Reads everything.
-    pub(crate) fn read(source: &Source) -> Result<Self, SettingsError> {
+    /// Reads all settings.
+    pub(crate) fn read(source: &SettingsSource) -> Result<Self, SettingsError> {
         Ok(Self {
             listen: source.text("EXA_MCP_LISTEN"),
             admin: source.not_blank("MCP_AUTH_TOKEN")?,
             users: source.not_blank("USER_TOKENS")?,
             token_limits: token_limits(source)?,
             usage_days: usage_days(source)?,
-            key_in_url: source.switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
+            key_in_url: source.boolean("EXA_MCP_ALLOW_KEY_IN_URL")?,
             secret: source.text("EXA_MCP_SECRET"),
             hosts: source.text(HOSTS_VARIABLE),
             origins: source.text(ORIGINS_VARIABLE),
             proxies: source.text(PROXIES_VARIABLE).unwrap_or_default(),
-            open_metrics: open_metrics(source)?,
-            usual_store: match source.text(STORE_VARIABLE) {
+            public_metrics: public_metrics(source)?,
+            default_store: match source.text(STORE_VARIABLE) {
                 Some(_) => None,
-                None => usual_store(),
+                None => default_store(),
             },
             limits: limits(source)?,
         })
     }
 
-    /// Whether tokens are needed to get in.
+    /// Returns whether clients need a token.
     pub(crate) fn is_pool(&self) -> bool {
         self.admin.is_some() || self.users.is_some()
     }
 
-    /// How the server behaves that listens on this address.
-    pub(crate) fn config(&self, listening: Option<IpAddr>) -> Result<HttpConfig, AllowedError> {
+    /// Returns the configuration of a server that listens on this address.
+    pub(crate) fn config(&self, listening: Option<IpAddr>) -> Result<HttpConfig, AllowListError> {
         Ok(HttpConfig {
-            hosts: Hosts::new(self.hosts.as_deref(), listening)?,
-            origins: Origins::new(self.origins.as_deref())?,
-            proxies: Proxies::new(&self.proxies)?,
-            open_metrics: self.open_metrics,
+            hosts: AllowedHosts::new(self.hosts.as_deref(), listening)?,
+            origins: AllowedOrigins::new(self.origins.as_deref())?,
+            proxies: TrustedProxies::new(&self.proxies)?,
+            public_metrics: self.public_metrics,
             limits: self.limits,
         })
     }
 }
 
-/// Where a shared server keeps things that nobody named a place for: in a file of its user.
-fn usual_store() -> Option<StoreConfig> {
-    // A service manager names a directory; without one there are conventions.
+/// Returns the default store of a shared server: a file in the user's state directory.
+fn default_store() -> Option<StoreConfig> {
+    // systemd sets STATE_DIRECTORY; otherwise the XDG conventions apply.
     let managed = variable("STATE_DIRECTORY").map(PathBuf::from);
     let state = variable("XDG_STATE_HOME").map(PathBuf::from);
     let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
@@ -93,8 +93,8 @@ fn usual_store() -> Option<StoreConfig> {
     Some(StoreConfig::Sqlite(directory.join("store.db")))
 }
 
-/// Who may read the numbers of the server, beside this machine and the admin.
-fn open_metrics(source: &Source) -> Result<bool, SettingsError> {
+/// Returns whether `/metrics` needs no authentication.
+fn public_metrics(source: &SettingsSource) -> Result<bool, SettingsError> {
     match source.text("EXA_MCP_METRICS").as_deref().map(str::trim) {
         None | Some("" | "admin") => Ok(false),
         Some("public") => Ok(true),
@@ -106,64 +106,68 @@ fn open_metrics(source: &Source) -> Result<bool, SettingsError> {
     }
 }
 
-fn token_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
+fn token_limits(source: &SettingsSource) -> Result<TokenLimits, SettingsError> {
     let Some(text) = source.text(TOKEN_LIMITS_VARIABLE) else {
         return Ok(TokenLimits::default());
     };
     let value = serde_json::from_str(&text)
-        .map_err(|error| LimitsError::Invalid(format!("they are no JSON: {error}")));
+        .map_err(|error| LimitsError::Invalid(format!("invalid JSON: {error}")));
     let limits = value.and_then(|value| TokenLimits::default().with_changes(&value));
     limits.map_err(SettingsError::TokenLimits)
 }
 
-fn usage_days(source: &Source) -> Result<u64, SettingsError> {
+fn usage_days(source: &SettingsSource) -> Result<u64, SettingsError> {
     let days = source.number("EXA_MCP_USAGE_DAYS", "days")?;
     Ok(days
         .unwrap_or(DEFAULT_RETENTION_DAYS)
         .clamp(1, MAX_RETENTION_DAYS))
 }
 
-fn limits(source: &Source) -> Result<HttpLimits, SettingsError> {
-    let usual = HttpLimits::default();
-    let seconds = |name, usual: Duration| {
+fn limits(source: &SettingsSource) -> Result<HttpLimits, SettingsError> {
+    let default = HttpLimits::default();
+    let seconds = |name, default: Duration| {
         let number = source.number(name, "seconds")?.map(Duration::from_secs);
-        Ok::<_, SettingsError>(number.unwrap_or(usual))
+        Ok::<_, SettingsError>(number.unwrap_or(default))
     };
-    let count = |name, unit, usual: usize| {
+    let count = |name, unit, default: usize| {
         let number = source
             .number(name, unit)?
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        Ok::<_, SettingsError>(number.unwrap_or(usual))
+        Ok::<_, SettingsError>(number.unwrap_or(default))
     };
     Ok(HttpLimits {
-        body: count("EXA_MCP_MAX_BODY_BYTES", "bytes", usual.body)?,
-        client_timeout: seconds("EXA_MCP_READ_TIMEOUT", usual.client_timeout)?,
-        // No more than what counts them can count.
-        connections: count("EXA_MCP_MAX_CONNECTIONS", "connections", usual.connections)?
-            .clamp(1, 1_000_000),
+        body: count("EXA_MCP_MAX_BODY_BYTES", "bytes", default.body)?,
+        client_timeout: seconds("EXA_MCP_READ_TIMEOUT", default.client_timeout)?,
+        // The upper bound is safe for all counters.
+        connections: count(
+            "EXA_MCP_MAX_CONNECTIONS",
+            "connections",
+            default.connections,
+        )?
+        .clamp(1, 1_000_000),
         connections_per_address: count(
             "EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS",
             "connections",
-            usual.connections_per_address,
+            default.connections_per_address,
         )?,
-        sessions: count("EXA_MCP_MAX_SESSIONS", "sessions", usual.sessions)?,
+        sessions: count("EXA_MCP_MAX_SESSIONS", "sessions", default.sessions)?,
         sessions_per_owner: count(
             "EXA_MCP_MAX_SESSIONS_PER_USER",
             "sessions",
-            usual.sessions_per_owner,
+            default.sessions_per_owner,
         )?,
         sessions_per_address: count(
             "EXA_MCP_MAX_SESSIONS_PER_ADDRESS",
             "sessions",
-            usual.sessions_per_address,
+            default.sessions_per_address,
         )?,
         streams_per_address: count(
             "EXA_MCP_MAX_STREAMS_PER_ADDRESS",
             "streams",
-            usual.streams_per_address,
+            default.streams_per_address,
         )?,
-        session_idle: seconds("EXA_MCP_SESSION_IDLE", usual.session_idle)?,
-        keep_alive: seconds("EXA_MCP_KEEP_ALIVE", usual.keep_alive)?.max(Duration::from_secs(1)),
-        drain: seconds("EXA_MCP_DRAIN_TIMEOUT", usual.drain)?,
+        session_idle: seconds("EXA_MCP_SESSION_IDLE", default.session_idle)?,
+        keep_alive: seconds("EXA_MCP_KEEP_ALIVE", default.keep_alive)?.max(Duration::from_secs(1)),
+        drain: seconds("EXA_MCP_DRAIN_TIMEOUT", default.drain)?,
     })
 }

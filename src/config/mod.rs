@@ -1,9 +1,9 @@
-//! What the environment, the configuration file and the command line say about how to run.
+//! Settings from the command line, the environment and the configuration file.
 
 mod file;
 pub(crate) mod http;
-mod known;
 mod secret_files;
+mod setting;
 mod source;
 
 use std::sync::Arc;
@@ -21,105 +21,108 @@ use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
 #[cfg(test)]
-pub(crate) use known::KNOWN;
-pub(crate) use source::Source;
-pub(crate) use source::usual_place;
+pub(crate) use setting::SETTINGS;
+pub(crate) use source::SettingsSource;
+pub(crate) use source::default_path;
 
-/// The set of tools that is offered unless something else is asked for.
+/// The default tool set.
 const DEFAULT_TOOLS: &str = "default";
 
-/// How to run.
+/// The settings of the program.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// The key, if there is one.
+    /// The first Exa API key, if there is one.
     pub key: Option<ApiKey>,
-    /// Further keys, which share the work with it.
+    /// Further keys of the pool.
     pub more_keys: Vec<ApiKey>,
-    /// Requests a second that one key makes at most.
+    /// The maximum number of requests per second and key.
     pub rate: Option<u64>,
-    /// Whose keys they are.
-    pub holder: KeyOwner,
-    /// How Exa is reached.
+    /// The owner of the keys.
+    pub key_owner: KeyOwner,
+    /// The connection to the Exa API.
     pub exa: ExaConfig,
-    /// Sets and tools, comma-separated.
+    /// Tool sets and tools, comma-separated.
     pub tools: String,
-    /// Where notes are kept.
+    /// The store for notes and tasks.
     pub store: StoreConfig,
-    /// How long answers are kept, and how many of them.
+    /// The limits of the result cache.
     pub cache: CacheLimits,
-    /// How long tasks live, and how many there may be.
+    /// The limits of tasks.
     pub tasks: TaskLimits,
-    /// Out of which folders files may be read.
+    /// The directories that imports may read from.
     pub folders: Folders,
-    /// How clients are asked.
-    pub manners: PromptPolicy,
-    /// What the local user may spend.
+    /// How clients are prompted.
+    pub prompt_policy: PromptPolicy,
+    /// The budget of the local user.
     pub local_limits: TokenLimits,
-    /// What happens where budgets cannot be enforced.
+    /// What happens when budgets cannot be enforced.
     pub budgets: BudgetPolicy,
 }
 
-/// Why the program cannot run like this.
+/// An invalid setting.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    /// A variable cannot be used.
+    /// A variable has an invalid value.
     #[error("{variable}: {source}")]
     Variable {
         /// The variable.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         source: ConfigError,
     },
-    /// A number is none.
-    #[error("{variable}: `{value}` is no whole number of {unit}")]
+    /// Not an integer.
+    #[error("{variable}: `{value}` is not an integer ({unit})")]
     Number {
         /// The variable.
         variable: &'static str,
-        /// What it says.
+        /// The invalid value.
         value: String,
-        /// What it counts.
+        /// The unit of the value.
         unit: &'static str,
     },
-    /// The limits of tokens cannot be used.
+    /// The default limits of tokens are invalid.
     #[error("EXA_MCP_TOKEN_LIMITS: {0}")]
     TokenLimits(LimitsError),
-    /// A switch is neither on nor off.
-    #[error("{variable}: `{value}` is neither true nor false")]
-    Switch {
+    /// Not a boolean.
+    #[error("{variable}: `{value}` must be true or false")]
+    Boolean {
         /// The variable.
         variable: &'static str,
-        /// What it says.
+        /// The invalid value.
         value: String,
     },
-    /// A variable that must not be is blank.
-    #[error("{0} is set but empty: give it a value, or do not set it")]
+    /// A variable is blank that must not be.
+    #[error("{0} is set but empty: give it a value or unset it")]
     Blank(&'static str),
-    /// A variable has a value that there is not.
-    #[error("{variable}: `{value}` is not {choices}")]
+    /// Not one of the possible choices.
+    #[error("{variable}: `{value}` must be {choices}")]
     Choice {
         /// The variable.
         variable: &'static str,
-        /// What it says.
+        /// The invalid value.
         value: String,
-        /// What it may say.
+        /// The possible choices.
         choices: &'static str,
     },
-    /// A sum of money is none.
-    #[error("{variable}: `{value}` is not a number of dollars from 0 up")]
+    /// Not an amount in dollars.
+    #[error("{variable}: `{value}` is not a non-negative amount in dollars")]
     Dollars {
         /// The variable.
         variable: &'static str,
-        /// What it says.
+        /// The invalid value.
         value: String,
     },
-    /// The store cannot be used.
-    #[error("{STORE_VARIABLE} cannot be used: {0}")]
+    /// The store is invalid.
+    #[error("{STORE_VARIABLE} is invalid: {0}")]
     Store(#[from] StoreConfigError),
 }
 
 impl Settings {
-    /// Reads everything; `tools` of the command line wins over the rest.
-    pub(crate) fn read(source: &Source, tools: Option<&str>) -> Result<Self, SettingsError> {
+    /// Reads all settings. `tools` of the command line takes precedence.
+    pub(crate) fn read(
+        source: &SettingsSource,
+        tools: Option<&str>,
+    ) -> Result<Self, SettingsError> {
         let mut keys = keys(source)?.into_iter();
         let exa = ExaConfig::from_env_or(source.in_file(BASE_URL_VARIABLE));
         let exa = exa.map_err(|source| SettingsError::Variable {
@@ -140,21 +143,21 @@ impl Settings {
             key: keys.next(),
             more_keys: keys.collect(),
             rate: rate.filter(|rate| *rate > 0),
-            holder: KeyOwner::User,
+            key_owner: KeyOwner::User,
             exa,
             tools,
             store,
             cache: cache_limits(source)?,
             tasks: task_limits(source)?,
             folders: Folders::from_env_or(source.in_file(IMPORT_DIR_VARIABLE)),
-            manners: manners(source)?,
+            prompt_policy: prompt_policy(source)?,
             local_limits: local_limits(source)?,
             budgets: budget_policy(source)?,
         })
     }
 
-    /// Leaves room for others: several people share a server over HTTP.
-    pub(crate) fn share_tasks(&mut self, source: &Source) -> Result<(), SettingsError> {
+    /// Limits the tasks per user, because several users share a server over HTTP.
+    pub(crate) fn share_tasks(&mut self, source: &SettingsSource) -> Result<(), SettingsError> {
         let own = source.number("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", "tasks")?;
         if own.is_none() {
             self.tasks.per_owner = TaskLimits::usual_share(self.tasks.concurrent);
@@ -162,69 +165,69 @@ impl Settings {
         Ok(())
     }
 
-    /// The way to Exa that these settings describe.
+    /// Creates the client for the Exa API.
     pub(crate) fn caller(&self) -> Result<OperationExecutor, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
-        let keys = KeyPool::with_rate_limit(keys, self.rate, self.holder);
+        let keys = KeyPool::with_rate_limit(keys, self.rate, self.key_owner);
         let caller = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }
 }
 
-fn cache_limits(source: &Source) -> Result<CacheLimits, SettingsError> {
-    let usual = CacheLimits::default();
+fn cache_limits(source: &SettingsSource) -> Result<CacheLimits, SettingsError> {
+    let default = CacheLimits::default();
     let ttl = source
         .number("EXA_MCP_CACHE_TTL", "seconds")?
         .map(Duration::from_secs);
     let bytes = source.number("EXA_MCP_CACHE_BYTES", "bytes")?;
     Ok(CacheLimits {
-        ttl: ttl.unwrap_or(usual.ttl),
-        bytes: bytes.map_or(usual.bytes, |bytes| {
+        ttl: ttl.unwrap_or(default.ttl),
+        bytes: bytes.map_or(default.bytes, |bytes| {
             usize::try_from(bytes).unwrap_or(usize::MAX)
         }),
     })
 }
 
-fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
-    let usual = TaskLimits::default();
+fn task_limits(source: &SettingsSource) -> Result<TaskLimits, SettingsError> {
+    let default = TaskLimits::default();
     let milliseconds = |name: &'static str| {
         source
             .number(name, "milliseconds")
             .map(|number| number.map(Duration::from_millis))
     };
-    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
-    // No operator's setting makes a task live longer than a day.
-    let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
-    let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
-    let count = |name: &'static str, usual: usize| {
+    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(default.max_ttl);
+    // The default maximum of one day cannot be exceeded.
+    let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, default.max_ttl);
+    let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(default.default_ttl);
+    let count = |name: &'static str, default: usize| {
         let number = source.number(name, "tasks")?;
         let number = number.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-        Ok::<_, SettingsError>(number.unwrap_or(usual))
+        Ok::<_, SettingsError>(number.unwrap_or(default))
     };
-    let concurrent = count("EXA_MCP_MAX_CONCURRENT_TASKS", usual.concurrent)?;
+    let concurrent = count("EXA_MCP_MAX_CONCURRENT_TASKS", default.concurrent)?;
     Ok(TaskLimits {
         default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
         max_ttl,
         concurrent,
-        // Over HTTP it is less, see `share_tasks`.
+        // Reduced over HTTP by `share_tasks`.
         per_owner: count("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", concurrent)?,
-        per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", usual.per_guest_address)?,
+        per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", default.per_guest_address)?,
     })
 }
 
-fn manners(source: &Source) -> Result<PromptPolicy, SettingsError> {
+fn prompt_policy(source: &SettingsSource) -> Result<PromptPolicy, SettingsError> {
     let patience = source
         .number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?
         .map(Duration::from_secs);
     Ok(PromptPolicy {
-        confirm_deletes: source.switch("EXA_MCP_CONFIRM_DELETES")?,
+        confirm_deletes: source.boolean("EXA_MCP_CONFIRM_DELETES")?,
         patience,
     })
 }
 
-/// What the user of the command line and of a stdio server may spend.
-fn local_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
+/// Reads the budget of the command line and of a stdio server.
+fn local_limits(source: &SettingsSource) -> Result<TokenLimits, SettingsError> {
     let dollars = |variable: &'static str| {
         let Some(text) = source.text(variable) else {
             return Ok(None);
@@ -244,7 +247,7 @@ fn local_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
     })
 }
 
-fn budget_policy(source: &Source) -> Result<BudgetPolicy, SettingsError> {
+fn budget_policy(source: &SettingsSource) -> Result<BudgetPolicy, SettingsError> {
     let choice = |variable: &'static str| {
         let text = source.text(variable).unwrap_or_default();
         match text.trim().to_ascii_lowercase().as_str() {
@@ -263,15 +266,15 @@ fn budget_policy(source: &Source) -> Result<BudgetPolicy, SettingsError> {
     })
 }
 
-/// A variable that is set to something.
+/// Returns an environment variable that is not blank.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|value| !value.trim().is_empty())
 }
 
-/// All keys: the single one first, then those of the pool.
-fn keys(source: &Source) -> Result<Vec<ApiKey>, SettingsError> {
+/// Returns all keys: the single key first, then those of the pool.
+fn keys(source: &SettingsSource) -> Result<Vec<ApiKey>, SettingsError> {
     let mut keys = Vec::new();
     for name in ["EXA_API_KEY", "EXA_API_KEYS"] {
         let text = source.text(name).unwrap_or_default();

@@ -1,59 +1,57 @@
-//! Secrets that stand in files of their own: `EXA_API_KEYS_FILE` names the file with `EXA_API_KEYS`.
+//! Secrets in separate files: `EXA_API_KEYS_FILE` names the file with `EXA_API_KEYS`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::known::{KNOWN, Kind, Known};
+use super::setting::{SETTINGS, Setting, ValueType};
 use super::variable;
 
-/// The longest file that is read.
+/// The maximum size of a file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the name of the variable ends with.
+/// The suffix of the variable.
 const SUFFIX: &str = "_FILE";
 
-/// Why a secret cannot be used. No text of it repeats the secret.
+/// An unusable secret file. The messages never contain the secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretFileError {
     /// The file cannot be read.
     #[error("{variable}_FILE: {path} cannot be read: {source}")]
     Read {
-        /// The variable that the file stands for.
+        /// The variable that the file replaces.
         variable: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The file is longer than any secret.
-    #[error("{variable}_FILE: {path} is longer than {MAX_BYTES} bytes; is it the right file?")]
+    /// The file is too large.
+    #[error("{variable}_FILE: {path} exceeds {MAX_BYTES} bytes; is it the right file?")]
     TooLong {
-        /// The variable that the file stands for.
+        /// The variable that the file replaces.
         variable: &'static str,
         /// The file.
         path: PathBuf,
     },
-    /// The file says nothing.
-    #[error(
-        "{variable}_FILE: {path} is empty; write the value into it, or do not set {variable}_FILE"
-    )]
+    /// The file is empty.
+    #[error("{variable}_FILE: {path} is empty; write the value to it or unset {variable}_FILE")]
     Empty {
-        /// The variable that the file stands for.
+        /// The variable that the file replaces.
         variable: &'static str,
         /// The file.
         path: PathBuf,
     },
-    /// The same is said twice.
+    /// Both the variable and its file are set.
     #[error("{variable} and {variable}_FILE are both set; set one of them")]
     Twice {
-        /// The variable that the file stands for.
+        /// The variable that the file replaces.
         variable: &'static str,
     },
 }
 
-/// Secrets that stand in files of their own, by the variable that would say the same. Not for printing.
+/// Secrets from files, by the variable they replace. There is no `Debug` implementation.
 #[derive(Default)]
 pub(super) struct SecretFiles(BTreeMap<&'static str, SecretFile>);
 
@@ -63,11 +61,11 @@ struct SecretFile {
 }
 
 impl SecretFiles {
-    /// Reads all files that the environment names.
+    /// Reads all files named in the environment.
     pub(super) fn read() -> Result<Self, SecretFileError> {
         let mut files = BTreeMap::new();
-        for known in KNOWN.iter().filter(|known| known.secret) {
-            let name = known.variable;
+        for setting in SETTINGS.iter().filter(|setting| setting.secret) {
+            let name = setting.variable;
             let Some(path) = variable(&format!("{name}{SUFFIX}")) else {
                 continue;
             };
@@ -75,18 +73,18 @@ impl SecretFiles {
                 return Err(SecretFileError::Twice { variable: name });
             }
             let path = PathBuf::from(path);
-            let text = read(known, &path)?;
+            let text = read(setting, &path)?;
             files.insert(name, SecretFile { path, text });
         }
         Ok(Self(files))
     }
 
-    /// What stands in the file for this variable.
+    /// Returns the content of the file for this variable.
     pub(super) fn text(&self, variable: &str) -> Option<&str> {
         Some(&self.0.get(variable)?.text)
     }
 
-    /// The variables that have a file, and the files.
+    /// Returns the replaced variables with the paths of their files.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.0
             .iter()
@@ -94,8 +92,8 @@ impl SecretFiles {
     }
 }
 
-fn read(known: &Known, path: &Path) -> Result<String, SecretFileError> {
-    let (variable, path) = (known.variable, path.to_owned());
+fn read(setting: &Setting, path: &Path) -> Result<String, SecretFileError> {
+    let (variable, path) = (setting.variable, path.to_owned());
     let mut text = String::new();
     let read =
         File::open(&path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text));
@@ -112,9 +110,9 @@ fn read(known: &Known, path: &Path) -> Result<String, SecretFileError> {
     if text.trim().is_empty() {
         return Err(SecretFileError::Empty { variable, path });
     }
-    Ok(match known.kind {
-        // One entry a line reads better in a file.
-        Kind::List => {
+    Ok(match setting.value_type {
+        // In a file, one entry per line is allowed too.
+        ValueType::List => {
             let lines = text.lines().map(str::trim);
             let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
             lines.join(",")

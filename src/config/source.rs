@@ -1,31 +1,31 @@
-//! Where settings come from: the environment with the files of secrets, and below it the configuration file.
+//! The sources of settings: the environment including secret files, then the configuration file.
 
 use std::path::{Path, PathBuf};
 
 use super::file::{ConfigFile, ConfigFileError};
-use super::known::above;
 use super::secret_files::SecretFiles;
+use super::setting::overriding_variables;
 use super::{SettingsError, variable};
 
-/// The environment variable that names the file.
+/// The environment variable with the path of the configuration file.
 pub(crate) const CONFIG_VARIABLE: &str = "EXA_MCP_CONFIG";
 
 /// The environment and the configuration file, if there is one.
 #[derive(Default)]
-pub(crate) struct Source {
+pub(crate) struct SettingsSource {
     file: Option<ConfigFile>,
     secrets: SecretFiles,
 }
 
-impl Source {
-    /// Reads the file that the command line names, or the environment, or that at the usual place if
-    /// there is one.
+impl SettingsSource {
+    /// Reads the configuration file: the one named on the command line or in the environment, or the default one
+    /// if it exists.
     pub(crate) fn find(named: Option<&Path>) -> Result<Self, ConfigFileError> {
         let named = named.map(Path::to_owned);
         let file = match named.or_else(|| variable(CONFIG_VARIABLE).map(PathBuf::from)) {
             Some(path) => Some(ConfigFile::read(&path)?),
-            None => match usual_place() {
-                Some(path) => ConfigFile::read_usual(&path)?,
+            None => match default_path() {
+                Some(path) => ConfigFile::read_default(&path)?,
                 None => None,
             },
         };
@@ -33,58 +33,59 @@ impl Source {
         Ok(Self { file, secrets })
     }
 
-    /// The file that was read.
+    /// Returns the configuration file.
     pub(crate) fn file(&self) -> Option<&ConfigFile> {
         self.file.as_ref()
     }
 
-    /// What is set; the environment wins over the file.
+    /// Returns the value of a setting. The environment takes precedence over the file.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let text = variable(name).or_else(|| self.secrets.text(name).map(str::to_owned));
         text.or_else(|| self.in_file(name).map(str::to_owned))
     }
 
-    /// What is set, where blanks alone are a mistake: whoever sets it means to close a door. Nothing at
-    /// all counts as not set, because that is how others hand on what is not set.
+    /// Returns the value of a setting that must not be blank, because it protects access. An empty value counts as
+    /// unset: tools such as Docker Compose pass on unset variables that way.
     pub(super) fn not_blank(&self, name: &'static str) -> Result<Option<String>, SettingsError> {
         let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
         let text = self.text(name);
         let in_file = self.file.as_ref().and_then(|file| file.as_written(name));
         let blank = std::env::var(name).is_ok_and(|value| is_blank(&value))
             || text.is_none() && in_file.is_some_and(is_blank);
-        match blank {
-            true => Err(SettingsError::Blank(name)),
-            false => Ok(text),
+        if blank {
+            Err(SettingsError::Blank(name))
+        } else {
+            Ok(text)
         }
     }
 
-    /// What the file sets, unless the environment does.
+    /// Returns the value in the file, unless the environment overrides it.
     pub(super) fn in_file(&self, name: &str) -> Option<&str> {
         let text = self.file.as_ref()?.text(name)?;
-        let mut above = above(name);
-        let overruled = above.any(|name| self.is_in_environment(name));
-        (!overruled).then_some(text)
+        let mut overriding = overriding_variables(name);
+        let overridden = overriding.any(|name| self.is_in_environment(name));
+        (!overridden).then_some(text)
     }
 
-    /// Whether the environment sets it, or names a file that does.
+    /// Returns whether the environment sets the variable, directly or by a secret file.
     fn is_in_environment(&self, name: &str) -> bool {
         variable(name).is_some() || self.secrets.text(name).is_some()
     }
 
-    /// Something that is on or off. A slip must not switch a safeguard off in silence.
-    pub(super) fn switch(&self, name: &'static str) -> Result<bool, SettingsError> {
+    /// Returns a boolean setting. A typo is an error, so that it cannot disable a safeguard silently.
+    pub(super) fn boolean(&self, name: &'static str) -> Result<bool, SettingsError> {
         let text = self.text(name).unwrap_or_default();
         match text.trim().to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => Ok(true),
             "" | "0" | "false" | "no" | "off" => Ok(false),
-            _ => Err(SettingsError::Switch {
+            _ => Err(SettingsError::Boolean {
                 variable: name,
                 value: text,
             }),
         }
     }
 
-    /// A number.
+    /// Returns an integer setting.
     pub(super) fn number(
         &self,
         name: &'static str,
@@ -101,53 +102,54 @@ impl Source {
         })
     }
 
-    /// A complaint that also says where in the file the variables stand that it names.
-    pub(crate) fn blamed(&self, complaint: String) -> String {
+    /// Adds to an error message where the mentioned variables are set.
+    pub(crate) fn with_origins(&self, message: String) -> String {
         let secrets = self.secrets.iter();
-        let secrets = secrets.filter(|(variable, _)| names(&complaint, variable));
+        let secrets = secrets.filter(|(variable, _)| mentions(&message, variable));
         let secrets = secrets.map(|(variable, path)| {
             let path = path.display();
             format!("\n{variable} comes from the file {path} of {variable}_FILE.")
         });
-        let complaint = complaint.clone() + &secrets.collect::<String>();
+        let message = message.clone() + &secrets.collect::<String>();
         let Some(file) = &self.file else {
-            return complaint;
+            return message;
         };
         let named: Vec<String> = file
             .settings()
-            .filter(|(known, _)| names(&complaint, known.variable))
-            .filter(|(known, _)| self.in_file(known.variable).is_some())
-            .map(|(known, line)| {
-                let (variable, key, path) = (known.variable, known.key, file.path.display());
+            .filter(|(setting, _)| mentions(&message, setting.variable))
+            .filter(|(setting, _)| self.in_file(setting.variable).is_some())
+            .map(|(setting, line)| {
+                let (variable, key, path) = (setting.variable, setting.key, file.path.display());
                 format!("\n{variable} comes from `{key}` in {path}, line {line}.")
             })
             .collect();
-        complaint + &named.concat()
+        message + &named.concat()
     }
 
-    /// The keys of the file that count, and those that the environment overrules.
+    /// Returns the keys of the file that take effect, and those that the environment overrides.
     pub(crate) fn keys(&self) -> (Vec<&'static str>, Vec<&'static str>) {
         let settings = self.file.iter().flat_map(ConfigFile::settings);
-        let (mut used, mut overruled) = (Vec::new(), Vec::new());
-        for (known, _) in settings {
-            match above(known.variable).any(|name| self.is_in_environment(name)) {
-                true => overruled.push(known.key),
-                false => used.push(known.key),
+        let (mut used, mut overridden) = (Vec::new(), Vec::new());
+        for (setting, _) in settings {
+            if overriding_variables(setting.variable).any(|name| self.is_in_environment(name)) {
+                overridden.push(setting.key);
+            } else {
+                used.push(setting.key);
             }
         }
-        (used, overruled)
+        (used, overridden)
     }
 }
 
-/// Whether a text has a variable as a whole word.
-fn names(text: &str, variable: &str) -> bool {
+/// Returns whether a text contains the variable as a whole word.
+fn mentions(text: &str, variable: &str) -> bool {
     text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
         .any(|word| word == variable)
 }
 
-/// Where the file of this user would be.
-pub(crate) fn usual_place() -> Option<PathBuf> {
-    // A service manager names directories; without one there are conventions.
+/// Returns the default path of the configuration file.
+pub(crate) fn default_path() -> Option<PathBuf> {
+    // systemd sets CONFIGURATION_DIRECTORY; otherwise the XDG conventions apply.
     let managed = variable("CONFIGURATION_DIRECTORY");
     let managed = managed.and_then(|list| std::env::split_paths(&list).next());
     let directory = managed.or_else(|| Some(user_directory()?.join(env!("CARGO_PKG_NAME"))))?;
@@ -157,7 +159,7 @@ pub(crate) fn usual_place() -> Option<PathBuf> {
 #[cfg(not(windows))]
 fn user_directory() -> Option<PathBuf> {
     let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-    // A relative path there counts for nothing, says the convention.
+    // The XDG specification requires to ignore relative paths.
     let directory = directory.filter(|path| path.is_absolute());
     directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::version::McpVersion;
-use crate::telemetry::logging::{Entry, Listener, Severity};
+use crate::telemetry::logging::{LogEntry, LogListener, Severity};
 
 /// The metadata key with which a request of 2026-07-28 sets its log level.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
@@ -30,9 +30,9 @@ const PER_SECOND: f64 = 20.0;
 
 /// The log of a session.
 pub(super) struct SessionLog {
-    listener: Listener,
+    listener: LogListener,
     /// Pending messages, until forwarding starts.
-    entries: Mutex<Option<UnboundedReceiver<Entry>>>,
+    entries: Mutex<Option<UnboundedReceiver<LogEntry>>>,
 }
 
 impl Default for SessionLog {
@@ -49,11 +49,11 @@ impl SessionLog {
     /// Sets the level of the session.
     #[expect(deprecated)]
     pub(super) fn set_level(&self, level: LoggingLevel) {
-        self.listener.listen(severity(level));
+        self.listener.set_level(severity(level));
     }
 
     /// Returns the listener of the session.
-    pub(super) fn listener(&self) -> Listener {
+    pub(super) fn listener(&self) -> LogListener {
         self.listener.clone()
     }
 
@@ -78,7 +78,7 @@ impl SessionLog {
         &self,
         context: &RequestContext<RoleServer>,
         protocol: &McpVersion,
-    ) -> Result<(Option<Listener>, RequestLog), ErrorData> {
+    ) -> Result<(Option<LogListener>, RequestLog), ErrorData> {
         if !protocol.is_stateless() {
             return Ok((Some(self.listener.clone()), RequestLog(None)));
         }
@@ -92,14 +92,14 @@ impl SessionLog {
             ErrorData::invalid_params(text, None)
         })?;
         let (listener, entries) = rate_limited();
-        listener.listen(severity(level));
+        listener.set_level(severity(level));
         let peer = context.peer.clone();
         Ok((Some(listener), RequestLog(Some((entries, peer)))))
     }
 }
 
 /// Forwards the log messages of one request to its client.
-pub(super) struct RequestLog(Option<(UnboundedReceiver<Entry>, Peer<RoleServer>)>);
+pub(super) struct RequestLog(Option<(UnboundedReceiver<LogEntry>, Peer<RoleServer>)>);
 
 impl RequestLog {
     /// Forwards messages until the request is done; none may follow its response.
@@ -125,7 +125,7 @@ impl RequestLog {
 }
 
 #[expect(deprecated)]
-async fn send(peer: &Peer<RoleServer>, entry: Entry) {
+async fn send(peer: &Peer<RoleServer>, entry: LogEntry) {
     let data = Value::Object(entry.data);
     let message = LoggingMessageNotificationParam::new(level(entry.severity), data);
     // A closed connection is not an error here.
@@ -135,10 +135,10 @@ async fn send(peer: &Peer<RoleServer>, entry: Entry) {
 }
 
 /// Creates a listener with a rate limit.
-fn rate_limited() -> (Listener, UnboundedReceiver<Entry>) {
+fn rate_limited() -> (LogListener, UnboundedReceiver<LogEntry>) {
     let (sender, entries) = mpsc::unbounded_channel();
     let limiter = Mutex::new(MessageLimiter::new(Instant::now()));
-    let listener = Listener::new(move |mut entry: Entry| {
+    let listener = LogListener::new(move |mut entry: LogEntry| {
         let Ok(mut limiter) = limiter.lock() else {
             return;
         };

@@ -37,7 +37,7 @@ use super::{
     version::{CACHE_SCOPE, CACHE_TTL_MS, McpVersion},
 };
 use crate::{
-    telemetry::logging::Listener,
+    telemetry::logging::LogListener,
     tools::{ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::Requester;
@@ -69,7 +69,7 @@ impl<T: Tools> Handler<T> {
     }
 
     /// Returns the log listener for work outside of requests.
-    pub(super) fn listener(&self) -> Listener {
+    pub(super) fn listener(&self) -> LogListener {
         self.log.listener()
     }
 
@@ -117,9 +117,12 @@ impl<T: Tools> Handler<T> {
 }
 
 /// Runs a future whose log messages go to a listener.
-pub(super) async fn with_listener<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+pub(super) async fn with_listener<F: Future>(
+    listener: Option<LogListener>,
+    future: F,
+) -> F::Output {
     match listener {
-        Some(listener) => listener.during(future).await,
+        Some(listener) => listener.scope(future).await,
         None => future.await,
     }
 }

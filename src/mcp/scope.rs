@@ -243,9 +243,9 @@ pub(super) fn record_outcome(meter: &UsageMeter, outcome: &ToolOutcome) {
 pub(super) fn observe(tool: &str, outcome: Option<&ToolOutcome>, took: Duration) {
     if let Some(metrics) = telemetry::metrics() {
         let failed = outcome.is_none_or(ToolOutcome::is_failure);
-        metrics.served("tools/call", Some(tool), failed, took);
+        metrics.record_mcp_request("tools/call", Some(tool), failed, took);
     }
     if let Some(stats) = outcome.and_then(ToolOutcome::stats) {
-        telemetry::told(stats.tokens, stats.cost.dollars(), stats.cached);
+        telemetry::record_result(stats.tokens, stats.cost.dollars(), stats.cached);
     }
 }

@@ -115,7 +115,7 @@ impl<T: Tools> McpServer<T> {
         let handler = self.handler();
         if let Some(tasks) = self.scope.tasks.clone() {
             let resume = async move { tasks.resume().await };
-            tokio::spawn(handler.listener().during(resume));
+            tokio::spawn(handler.listener().scope(resume));
         }
         // rmcp handles a notification concurrently with later requests, which must not use outdated roots.
         let roots = handler.roots.clone();

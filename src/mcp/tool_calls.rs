@@ -25,7 +25,7 @@ use super::{
 use crate::{
     operations::client::{ClientCapabilities, ClientHandle, UrlRequest},
     telemetry,
-    telemetry::logging::Listener,
+    telemetry::logging::LogListener,
     tools::{ResourceUri, ToolContext, ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::{CallPermit, KeyPage};
@@ -76,7 +76,7 @@ impl<T: Tools> Handler<T> {
         let (progress, forwarder) = ProgressForwarder::for_request(context);
         let tool_context = ToolContext::new(scope.owner.clone(), progress).of_client(client);
         // The future is large, and several others wrap it.
-        let call = Box::pin(telemetry::inherited(
+        let call = Box::pin(telemetry::inherit_context(
             scope.tools_for(&permit).run(call, tool_context),
         ));
         let run =
@@ -106,7 +106,7 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let capabilities = task_capabilities(tool_context.client.capabilities());
-        let prepared = Box::pin(telemetry::inherited(
+        let prepared = Box::pin(telemetry::inherit_context(
             scope.tools.prepare(call, tool_context),
         ));
         let run = self.limiter.run(prepared, context.ct.cancelled());
@@ -149,7 +149,7 @@ impl<T: Tools> Handler<T> {
         tasks: &Tasks<T>,
         params: Option<Value>,
         (context, protocol): (&RequestContext<RoleServer>, &McpVersion),
-        listener: Option<Listener>,
+        listener: Option<LogListener>,
     ) -> Result<CustomResult, ErrorData> {
         let name = params.as_ref().and_then(|params| params.get("name"));
         let name = name.and_then(Value::as_str).unwrap_or_default();
@@ -203,7 +203,7 @@ impl<T: Tools> Handler<T> {
         let capabilities = task_capabilities(client.capabilities());
         let tool_context =
             ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
-        let prepared = Box::pin(telemetry::inherited(
+        let prepared = Box::pin(telemetry::inherit_context(
             scope.tools.prepare(call, tool_context),
         ));
         let run = self.limiter.run(prepared, context.ct.cancelled());

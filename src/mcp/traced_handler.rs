@@ -26,8 +26,8 @@ use tracing::Instrument;
 
 use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
 use crate::{
-    telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
-    telemetry::{Asked, Ended, OTHER, Span, Trace},
+    telemetry::logging::{RequestFields, loggable_rpc_id, session_digest},
+    telemetry::{OTHER, RequestAttributes, Span, SpanOutcome, TraceContext},
 };
 use exa_mcp_accounts::{Requester, daily, usage::UsageMeter};
 use exa_mcp_model::Identity;
@@ -58,7 +58,7 @@ pub(crate) struct TracedHandler<H> {
 /// The span of a running request.
 struct RequestSpan {
     span: Span,
-    trace: Option<Trace>,
+    trace: Option<TraceContext>,
     meter: Option<UsageMeter>,
     /// The context of its log lines.
     log: tracing::Span,
@@ -132,12 +132,12 @@ impl<H: ServerHandler> TracedHandler<H> {
         let id = plain(&context.id);
         let parts = context.extensions.get::<Parts>();
         let own = context.extensions.get::<ClientRequestId>();
-        let shown = own.map(|ClientRequestId(id)| plain_rpc_id(id));
+        let shown = own.map(|ClientRequestId(id)| loggable_rpc_id(id));
         let shown = shown.or_else(|| id.clone()).unwrap_or("-".to_owned());
         let log = self.log_span(parts, &shown);
         log.in_scope(|| tracing::debug!(method, id = shown, "request received"));
-        let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
-        let attributes = || Asked {
+        let trace = TraceContext::from_request(&context.meta, parts.map(|parts| &parts.headers));
+        let attributes = || RequestAttributes {
             method,
             // Unknown names are arbitrary text of the client.
             tool: tool
@@ -149,7 +149,7 @@ impl<H: ServerHandler> TracedHandler<H> {
                 .map(|version| version.as_str().to_owned()),
             over_http: self.over_http,
         };
-        let span = Span::of_request(attributes, trace.as_ref());
+        let span = Span::for_request(attributes, trace.as_ref());
         let trace = span.trace().or(trace);
         let requester = parts.and_then(|parts| parts.extensions.get::<Requester>());
         let meter = requester.map_or(&self.meter, |requester| &requester.meter);
@@ -169,7 +169,7 @@ impl RequestSpan {
         request: Pin<Box<impl Future<Output = Result<A, ErrorData>>>>,
         is_failure: fn(&A) -> bool,
     ) -> Result<A, ErrorData> {
-        let served = Trace::during(self.trace, request).instrument(self.log);
+        let served = TraceContext::scope(self.trace, request).instrument(self.log);
         let result = served.await;
         count_error(self.meter, &result).await;
         self.span.end(|| ended(&result, is_failure));
@@ -197,13 +197,13 @@ fn plain(id: &NumberOrString) -> Option<String> {
     }
 }
 
-fn ended<A>(result: &Result<A, ErrorData>, is_failure: fn(&A) -> bool) -> Ended {
+fn ended<A>(result: &Result<A, ErrorData>, is_failure: fn(&A) -> bool) -> SpanOutcome {
     match result {
-        Ok(result) => Ended {
+        Ok(result) => SpanOutcome {
             code: None,
             error: is_failure(result).then_some(Cow::Borrowed("tool_error")),
         },
-        Err(error) => Ended {
+        Err(error) => SpanOutcome {
             code: Some(error.code.0.into()),
             error: Some(error.code.0.to_string().into()),
         },
@@ -319,11 +319,11 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         } = self.start_span("prompts/get", None, &context);
         let name = request.name.clone();
         let served = Box::pin(self.handler.get_prompt(request, context));
-        let result = Trace::during(trace, served).instrument(log).await;
+        let result = TraceContext::scope(trace, served).instrument(log).await;
         count_error(meter, &result).await;
         // Unknown names are arbitrary text of the client.
         if result.is_ok() {
-            span.name_prompt(&name);
+            span.set_prompt_name(&name);
         }
         span.end(|| ended(&result, never));
         result

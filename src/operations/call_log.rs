@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::executor::CompletedCall;
-use crate::telemetry::{self, Ended};
+use crate::telemetry::{self, SpanOutcome};
 use exa_mcp_exa_client::CallError;
 use exa_mcp_exa_client::ExaResponse;
 use exa_mcp_model::Operation;
@@ -56,14 +56,14 @@ impl Drop for AbandonedCallLog {
 }
 
 /// Returns how a call ended, without any text from Exa.
-pub(super) fn ended(result: &Result<ExaResponse, CallError>) -> Ended {
+pub(super) fn ended(result: &Result<ExaResponse, CallError>) -> SpanOutcome {
     let (code, error) = match result {
         Ok(response) => (Some(response.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
         Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
         Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
     };
-    Ended {
+    SpanOutcome {
         code: code.map(i64::from),
         error,
     }
@@ -78,10 +78,10 @@ pub(super) fn log(
     let (name, milliseconds) = (operation.name, elapsed.as_millis());
     if let Some(metrics) = telemetry::metrics() {
         match outcome {
-            Ok(call) => metrics.called(name, call.response.status, elapsed),
+            Ok(call) => metrics.record_upstream_call(name, call.response.status, elapsed),
             Err(CallError::Exa(error)) => match error.status {
-                Some(status) => metrics.called(name, status, elapsed),
-                None => metrics.called(name, "no answer", elapsed),
+                Some(status) => metrics.record_upstream_call(name, status, elapsed),
+                None => metrics.record_upstream_call(name, "no answer", elapsed),
             },
             // No request was sent.
             Err(CallError::Arguments(_) | CallError::Limit(_)) => {}

@@ -14,7 +14,7 @@ use super::spend::{
 };
 use super::stream::{self, StreamProgress};
 use super::{Folders, ProgressReporter, RemoteJob, import, validation};
-use crate::telemetry::{self, Span, Trace};
+use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
     KeyOwner, KeyPool, KeyPoolError, StreamForm, StreamOptions, blocking, split_arguments,
@@ -403,13 +403,13 @@ impl OperationExecutor {
             Some(stream) => context.with_stream(stream),
             None => context,
         };
-        let span = Span::of_call(|| self.span_attributes(operation));
-        let trace = span.trace().or_else(Trace::current);
-        let headers = trace.clone().into_iter().flat_map(Trace::headers);
+        let span = Span::for_call(|| self.span_attributes(operation));
+        let trace = span.trace().or_else(TraceContext::current);
+        let headers = trace.clone().into_iter().flat_map(TraceContext::headers);
         let context = headers.fold(context, |context, (name, value)| {
             context.with_header(name, value)
         });
-        let result = Trace::during(
+        let result = TraceContext::scope(
             trace,
             blocking::run_large_parts(operations::call(operation, context, parts)),
         )
@@ -450,8 +450,8 @@ impl OperationExecutor {
     }
 
     /// Returns the span attributes of a call.
-    fn span_attributes(&self, operation: &'static Operation) -> telemetry::Called {
-        telemetry::Called {
+    fn span_attributes(&self, operation: &'static Operation) -> telemetry::CallAttributes {
+        telemetry::CallAttributes {
             operation: operation.name,
             method: operation.method,
             path: operation.path,

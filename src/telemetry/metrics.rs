@@ -1,7 +1,7 @@
-//! Numbers for Prometheus.
+//! Prometheus metrics.
 //!
-//! They are kept only where someone can read them, which is over HTTP. No label holds what a client
-//! wrote: names that are unknown here are counted as `other`, so that nobody can make them many.
+//! They are recorded only by servers that expose them over HTTP. No label contains client input: unknown names
+//! count as `other`, so that clients cannot increase the number of series.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -16,21 +16,21 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The steps that the conventions for MCP name, in seconds.
-pub(super) const STEPS: [f64; 14] = [
+/// The histogram buckets of the OpenTelemetry conventions for MCP, in seconds.
+pub(super) const BUCKETS: [f64; 14] = [
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
 
 static METRICS: OnceLock<Metrics> = OnceLock::new();
 
-/// The numbers of this process, once someone wants them.
+/// Returns the metrics of this process, if they are recorded.
 pub(crate) fn metrics() -> Option<&'static Metrics> {
     METRICS.get()
 }
 
 type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// The numbers of a process.
+/// The metrics of this process.
 pub(crate) struct Metrics {
     registry: Registry,
     http: Family<HttpLabels, Counter>,
@@ -39,30 +39,30 @@ pub(crate) struct Metrics {
     tokens: Counter,
     cache_hits: Counter,
     dollars: Counter<f64, AtomicU64>,
-    standing: Standing,
+    gauges: GaugeMetrics,
 }
 
-/// What is looked at when someone asks.
+/// Values read at the time of a scrape.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
-    /// Sessions that are open.
+    /// The number of open sessions.
     pub sessions: usize,
-    /// Requests under way.
+    /// The number of requests in flight.
     pub requests: usize,
-    /// Tasks under way.
+    /// The number of running tasks.
     pub tasks: usize,
-    /// Whether the store answers.
+    /// Whether the store responds.
     pub store: bool,
-    /// Whether Exa answered when it was last called.
+    /// Whether the last call to Exa got a response.
     pub upstream: Option<bool>,
-    /// The Exa keys by state.
+    /// The number of Exa API keys in each state.
     pub keys: Vec<(&'static str, usize)>,
-    /// How long the server has run.
+    /// How long the server has been running.
     pub uptime: Duration,
 }
 
 #[derive(Default)]
-struct Standing {
+struct GaugeMetrics {
     sessions: Gauge,
     requests: Gauge,
     tasks: Gauge,
@@ -96,12 +96,12 @@ struct KeyLabels {
     state: &'static str,
 }
 
-fn steps() -> Histogram {
-    Histogram::new(STEPS)
+fn duration_histogram() -> Histogram {
+    Histogram::new(BUCKETS)
 }
 
 impl Metrics {
-    /// Starts counting, or goes on.
+    /// Returns the metrics of this process, starting to record them if necessary.
     pub(crate) fn start() -> &'static Self {
         METRICS.get_or_init(Self::new)
     }
@@ -109,26 +109,29 @@ impl Metrics {
     fn new() -> Self {
         let mut registry = Registry::default();
         let http = Family::default();
-        let text = "HTTP requests answered";
+        let text = "HTTP requests handled";
         registry.register("exa_mcp_http_requests", text, http.clone());
-        let methods: Durations<MethodLabels> = Family::new_with_constructor(steps);
-        let text = "How long requests of MCP took";
+        let methods: Durations<MethodLabels> = Family::new_with_constructor(duration_histogram);
+        let text = "Duration of MCP requests";
         let name = "mcp_server_operation_duration";
         registry.register_with_unit(name, text, Unit::Seconds, methods.clone());
-        let operations: Durations<OperationLabels> = Family::new_with_constructor(steps);
-        let text = "How long calls of the Exa API took";
+        let operations: Durations<OperationLabels> =
+            Family::new_with_constructor(duration_histogram);
+        let text = "Duration of calls to the Exa API";
         let name = "exa_mcp_upstream_duration";
         registry.register_with_unit(name, text, Unit::Seconds, operations.clone());
         let (tokens, cache_hits, dollars) =
             (Counter::default(), Counter::default(), Counter::default());
-        let text = "Tokens of answers, as estimated";
+        let text = "Estimated tokens of tool results";
+        registry.register("exa_mcp_result_tokens", text, tokens.clone());
+        let text = "Deprecated, removed in 0.3: use exa_mcp_result_tokens";
         registry.register("exa_mcp_answer_tokens", text, tokens.clone());
-        let text = "Answers out of the cache";
+        let text = "Tool results served from the cache";
         registry.register("exa_mcp_cache_hits", text, cache_hits.clone());
-        let text = "What Exa charged, in dollars";
+        let text = "Cost charged by Exa in dollars";
         registry.register("exa_mcp_cost_dollars", text, dollars.clone());
-        let standing = Standing::default();
-        standing.register(&mut registry);
+        let gauges = GaugeMetrics::default();
+        gauges.register(&mut registry);
         Self {
             registry,
             http,
@@ -137,17 +140,23 @@ impl Metrics {
             tokens,
             cache_hits,
             dollars,
-            standing,
+            gauges,
         }
     }
 
-    /// An HTTP request was answered.
-    pub(crate) fn answered(&self, path: &'static str, status: u16) {
+    /// Records an HTTP request.
+    pub(crate) fn record_http_request(&self, path: &'static str, status: u16) {
         self.http.get_or_create(&HttpLabels { path, status }).inc();
     }
 
-    /// A request of MCP came to its end. Method and tool must be known ones.
-    pub(crate) fn served(&self, method: &str, tool: Option<&str>, failed: bool, took: Duration) {
+    /// Records a completed MCP request. Method and tool must be known names.
+    pub(crate) fn record_mcp_request(
+        &self,
+        method: &str,
+        tool: Option<&str>,
+        failed: bool,
+        duration: Duration,
+    ) {
         let labels = MethodLabels {
             mcp_method_name: method.to_owned(),
             gen_ai_tool_name: tool.unwrap_or_default().to_owned(),
@@ -157,25 +166,25 @@ impl Metrics {
                 (true, None) => "error",
             },
         };
-        let duration = self.methods.get_or_create(&labels);
-        duration.observe(took.as_secs_f64());
+        let histogram = self.methods.get_or_create(&labels);
+        histogram.observe(duration.as_secs_f64());
     }
 
-    /// Exa was called; `status` is what it answered, or what kept it from answering.
-    pub(crate) fn called(
+    /// Records a call to the Exa API. `status` is the HTTP status or the kind of failure.
+    pub(crate) fn record_upstream_call(
         &self,
         operation: &'static str,
         status: impl fmt::Display,
-        took: Duration,
+        duration: Duration,
     ) {
         let status = status.to_string();
         let labels = OperationLabels { operation, status };
-        let duration = self.operations.get_or_create(&labels);
-        duration.observe(took.as_secs_f64());
+        let histogram = self.operations.get_or_create(&labels);
+        histogram.observe(duration.as_secs_f64());
     }
 
-    /// An answer left, with this much in it.
-    pub(crate) fn told(&self, tokens: u64, dollars: f64, cached: bool) {
+    /// Records a tool result.
+    pub(crate) fn record_result(&self, tokens: u64, dollars: f64, cached: bool) {
         self.tokens.inc_by(tokens);
         if cached {
             self.cache_hits.inc();
@@ -184,9 +193,9 @@ impl Metrics {
         }
     }
 
-    /// All of it, as text that Prometheus reads.
-    pub(crate) fn text(&self, gauges: &Gauges) -> String {
-        self.standing.set(gauges);
+    /// Returns all metrics in the OpenMetrics text format.
+    pub(crate) fn encode_text(&self, gauges: &Gauges) -> String {
+        self.gauges.set(gauges);
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
@@ -194,28 +203,34 @@ impl Metrics {
     }
 }
 
-impl Standing {
+impl GaugeMetrics {
     fn register(&self, registry: &mut Registry) {
         let gauges = [
-            ("sessions", "Sessions that are open", &self.sessions),
-            ("requests_under_way", "Requests under way", &self.requests),
-            ("tasks_under_way", "Tasks under way", &self.tasks),
-            ("store_up", "Whether the store answers", &self.store),
+            ("sessions", "Open sessions", &self.sessions),
+            ("requests_in_flight", "Requests in flight", &self.requests),
+            (
+                "requests_under_way",
+                "Deprecated, removed in 0.3: use exa_mcp_requests_in_flight",
+                &self.requests,
+            ),
+            ("tasks_running", "Running tasks", &self.tasks),
+            (
+                "tasks_under_way",
+                "Deprecated, removed in 0.3: use exa_mcp_tasks_running",
+                &self.tasks,
+            ),
+            ("store_up", "Whether the store responds", &self.store),
             (
                 "upstream_up",
-                "Whether Exa answered when it was last called; 1 before that",
+                "Whether the last call to Exa got a response; 1 before the first call",
                 &self.upstream,
             ),
-            (
-                "uptime_seconds",
-                "How long the server has run",
-                &self.uptime,
-            ),
+            ("uptime_seconds", "Uptime of the server", &self.uptime),
         ];
         for (name, text, gauge) in gauges {
             registry.register(format!("exa_mcp_{name}"), text, gauge.clone());
         }
-        let text = "Exa keys by state";
+        let text = "Exa API keys by state";
         registry.register("exa_mcp_keys", text, self.keys.clone());
     }
 
@@ -240,30 +255,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_is_in_the_text() {
+    fn encodes_recorded_values() {
         let metrics = Metrics::new();
-        metrics.answered("/mcp", 200);
-        metrics.answered("/mcp", 200);
-        let took = Duration::from_millis(30);
-        metrics.served("tools/call", Some("web_search_exa"), true, took);
-        metrics.called("search", 200, took);
-        metrics.told(120, 0.005, false);
-        metrics.told(80, 0.005, true);
+        metrics.record_http_request("/mcp", 200);
+        metrics.record_http_request("/mcp", 200);
+        let duration = Duration::from_millis(30);
+        metrics.record_mcp_request("tools/call", Some("web_search_exa"), true, duration);
+        metrics.record_upstream_call("search", 200, duration);
+        metrics.record_result(120, 0.005, false);
+        metrics.record_result(80, 0.005, true);
         let gauges = Gauges {
             sessions: 3,
+            requests: 4,
             keys: vec![("ready", 2), ("cooling_down", 0)],
             store: true,
             ..Gauges::default()
         };
-        let text = metrics.text(&gauges);
+        let text = metrics.encode_text(&gauges);
         for line in [
             r#"exa_mcp_http_requests_total{path="/mcp",status="200"} 2"#,
             r#"mcp_server_operation_duration_seconds_bucket{le="0.05",mcp_method_name="tools/call",gen_ai_tool_name="web_search_exa",error_type="tool_error"} 1"#,
             r#"exa_mcp_upstream_duration_seconds_count{operation="search",status="200"} 1"#,
+            "exa_mcp_result_tokens_total 200",
             "exa_mcp_answer_tokens_total 200",
             "exa_mcp_cache_hits_total 1",
             "exa_mcp_cost_dollars_total 0.005",
             "exa_mcp_sessions 3",
+            "exa_mcp_requests_in_flight 4",
+            "exa_mcp_requests_under_way 4",
+            "exa_mcp_tasks_running 0",
+            "exa_mcp_tasks_under_way 0",
             "exa_mcp_store_up 1",
             r#"exa_mcp_keys{state="ready"} 2"#,
         ] {

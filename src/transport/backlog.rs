@@ -1,11 +1,11 @@
-//! How much of a connection's work is waiting.
+//! The amount of pending work on a connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the open requests of one connection and the messages that its client has not taken yet.
+/// Counts a connection's open requests and its unread outgoing messages.
 ///
-/// The transport keeps the figures as they are: nothing is added and subtracted per request, so that a
-/// cancelled request or the one response to a batch cannot leave a remainder behind.
+/// The transport stores totals instead of adding and subtracting per request, so a cancelled request or the
+/// single response to a batch cannot skew the count.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     open_requests: AtomicUsize,
@@ -14,13 +14,13 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Returns the number of requests without a response and of messages that wait to be written.
+    /// Returns the number of requests without a response plus the number of unwritten messages.
     pub(crate) fn messages(&self) -> usize {
         let open = self.open_requests.load(Ordering::Relaxed);
         open.saturating_add(self.queued_messages.load(Ordering::Relaxed))
     }
 
-    /// Returns the size of the messages that wait to be written.
+    /// Returns the size of the unwritten messages in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.queued_bytes.load(Ordering::Relaxed)
     }

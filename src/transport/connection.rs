@@ -1,4 +1,4 @@
-//! Serves one connection of one message a line: standard input and output, or the legacy HTTP transport.
+//! Serves one line-delimited connection: standard input and output, or the legacy HTTP+SSE transport.
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
@@ -15,32 +15,32 @@ use tokio::{
 };
 
 use super::Backlog;
-use super::stdio::{StdioTransport, Written};
+use super::stdio::{StdioTransport, WriterTask};
 
-/// How long running calls may take to be told that they are stopped after a signal.
-const STOPPING: Duration = Duration::from_secs(2);
+/// How long running calls may take to stop after a signal.
+const CANCELLATION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the client may take to read the last answers.
-pub(crate) const FLUSHING: Duration = Duration::from_secs(5);
+/// How long the client may take to read the last responses.
+pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the server could not go on.
+/// The reason the server stopped.
 #[derive(Debug, Error)]
 pub(crate) enum ServeError {
     /// The runtime or the signal handlers could not be set up.
     #[error("the server could not start: {0}")]
     Start(#[source] io::Error),
-    /// Standard output failed in another way than by being closed.
+    /// Writing to standard output failed for a reason other than a closed pipe.
     #[error("standard output failed: {0}")]
     Output(#[source] io::Error),
 }
 
-/// A transport that shows each message before it is handled.
-struct Observed<T, F> {
+/// A transport that reports each message before it is handled.
+struct ObservedTransport<T, F> {
     transport: T,
-    received: F,
+    on_message: F,
 }
 
-impl<T, F> Transport<RoleServer> for Observed<T, F>
+impl<T, F> Transport<RoleServer> for ObservedTransport<T, F>
 where
     T: Transport<RoleServer>,
     F: Fn(&ClientJsonRpcMessage) + Send + 'static,
@@ -56,7 +56,7 @@ where
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let message = self.transport.receive().await;
-        message.inspect(&self.received)
+        message.inspect(&self.on_message)
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
@@ -64,61 +64,62 @@ where
     }
 }
 
-/// Serves one connection of one message a line until it ends or `stop` does. `received` sees each message before
-/// it is handled, and `backlog` counts what waits to be answered or written; `settle` is what remains to be done before the last answers are written.
+/// Serves one line-delimited connection until it ends or `stop` resolves. Calls `on_message` for each
+/// message before it is handled, counts pending work in `backlog`, and awaits `before_flush` before it
+/// waits for the last responses to be writer_task.
 pub(crate) async fn serve_lines<H, R, W>(
     handler: H,
     input: R,
     output: W,
     backlog: Arc<Backlog>,
-    received: impl Fn(&ClientJsonRpcMessage) + Send + 'static,
+    on_message: impl Fn(&ClientJsonRpcMessage) + Send + 'static,
     stop: impl Future<Output = ()>,
-    settle: impl Future<Output = ()>,
+    before_flush: impl Future<Output = ()>,
 ) -> Result<(), ServeError>
 where
     H: ServerHandler,
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (transport, mut written) = StdioTransport::new(input, output, backlog);
-    let transport = Observed {
+    let (transport, mut writer_task) = StdioTransport::new(input, output, backlog);
+    let transport = ObservedTransport {
         transport,
-        received,
+        on_message,
     };
-    // Not rmcp's handshake: it ends the connection on an unexpected first message.
+    // rmcp's own handshake would end the connection on an unexpected first message.
     let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();
     let mut ended = pin!(service.waiting());
     let closed = tokio::select! {
         // At the end of the input rmcp waits up to five seconds for running calls.
         _ = &mut ended => None,
-        result = &mut written => Some(result),
+        result = &mut writer_task => Some(result),
         () = stop => {
             token.cancel();
-            let _ = timeout(STOPPING, ended).await;
+            let _ = timeout(CANCELLATION_TIMEOUT, ended).await;
             None
         }
     };
-    settle.await;
+    before_flush.await;
     match closed {
-        Some(result) => verdict(result.unwrap_or_else(|e| Err(e.into()))),
-        None => flush(written).await,
+        Some(result) => ignore_disconnect(result.unwrap_or_else(|e| Err(e.into()))),
+        None => flush(writer_task).await,
     }
 }
 
-/// Waits for the last answers to be written.
-async fn flush(written: Written) -> Result<(), ServeError> {
-    match timeout(FLUSHING, written).await {
-        Ok(result) => verdict(result.unwrap_or_else(|e| Err(e.into()))),
-        // The client lives but does not read: there is nobody to tell.
+/// Waits until the last responses are writer_task.
+async fn flush(writer_task: WriterTask) -> Result<(), ServeError> {
+    match timeout(FLUSH_TIMEOUT, writer_task).await {
+        Ok(result) => ignore_disconnect(result.unwrap_or_else(|e| Err(e.into()))),
+        // The client is connected but does not read, so the error cannot be delivered.
         Err(_) => Ok(()),
     }
 }
 
-/// A client that went away is no failure.
-fn verdict(written: io::Result<()>) -> Result<(), ServeError> {
+/// Treats a disconnected client as success.
+fn ignore_disconnect(result: io::Result<()>) -> Result<(), ServeError> {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
-    match written {
+    match result {
         Err(error) => match error.kind() {
             BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Ok(()),
             _ => Err(ServeError::Output(error)),
@@ -127,9 +128,9 @@ fn verdict(written: io::Result<()>) -> Result<(), ServeError> {
     }
 }
 
-/// Ends when the process is asked to end.
+/// Resolves when the process receives a termination signal.
 #[cfg(unix)]
-pub(crate) fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -141,9 +142,9 @@ pub(crate) fn termination() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Ends when the process is asked to end.
+/// Resolves when the process receives a termination signal.
 #[cfg(not(unix))]
-pub(crate) fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

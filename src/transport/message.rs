@@ -1,7 +1,8 @@
-//! Decodes JSON-RPC messages and says precisely what is wrong with those that are none.
+//! Decodes JSON-RPC messages and reports precisely why a message is invalid.
 //!
-//! rmcp's own decoder tries all message types in turn. It reads a known method with unfit parameters
-//! as an unknown method and refuses unusual ids without naming them, so the envelope is read here.
+//! rmcp's decoder tries all message types in turn. It treats a known method with invalid parameters as an
+//! unknown method, and rejects unusual ids without naming them. This module therefore decodes the envelope
+//! itself.
 
 use exa_mcp_text::surrogates;
 use rmcp::model::{
@@ -11,30 +12,30 @@ use rmcp::model::{
     ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PingRequest,
     ReadResourceRequest, SubscriptionsListenRequest, UpdateTaskRequest,
 };
-// These are gone as of 2026-07-28, but earlier clients rely on them.
+// Removed in 2026-07-28, but used by earlier clients.
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequest, SubscribeRequest, UnsubscribeRequest};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::shims;
+use super::compat;
 
-/// The mark that some Windows programs put before their text.
+/// The byte order mark that some Windows programs write before text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The longest explanation taken from the parser, which quotes values in full.
-const LONGEST_DETAIL: usize = 300;
+/// The maximum length of a parser error, which may quote whole values.
+const MAX_DETAIL_CHARS: usize = 300;
 
 /// The methods that take a cursor.
-const PAGED: [&str; 4] = [
+const PAGINATED_METHODS: [&str; 4] = [
     "tools/list",
     "resources/list",
     "resources/templates/list",
     "prompts/list",
 ];
 
-/// The methods that 2026-07-28 has no more.
-const GONE: [&str; 5] = [
+/// The methods that 2026-07-28 removed.
+const REMOVED_METHODS: [&str; 5] = [
     "initialize",
     "ping",
     "logging/setLevel",
@@ -42,31 +43,31 @@ const GONE: [&str; 5] = [
     "resources/unsubscribe",
 ];
 
-/// Whole numbers from here on are not exact as floating-point numbers: 2^53.
-const INEXACT: f64 = 9_007_199_254_740_992.0;
+/// From 2^53 on, integers are not exact as floating-point numbers.
+const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// What one JSON value means as a message.
+/// A decoded JSON-RPC message.
 #[derive(Debug)]
-pub(super) enum Incoming {
-    /// A request with the id that its answer must carry.
+pub(super) enum IncomingMessage {
+    /// A request, with the id of its response.
     Request {
         id: Value,
         request: Box<ClientRequest>,
     },
-    /// The client wants no answer to an earlier request.
+    /// The client cancels an earlier request.
     Cancelled { id: Value, reason: Option<String> },
     /// Another notification.
     Notification(Box<ClientNotification>),
-    /// The client's answer to a request of ours.
-    Reply(Box<ClientJsonRpcMessage>),
-    /// Not a message that can be served; the client is told why.
-    Refused { id: Value, error: ErrorData },
-    /// Something that must not be answered.
+    /// The client's response to a request of the server.
+    Response(Box<ClientJsonRpcMessage>),
+    /// An invalid message, with the error to return.
+    Invalid { id: Value, error: ErrorData },
+    /// A message that needs no response and cannot be used.
     Ignored,
 }
 
-/// Reads the JSON of one line; `None` for a blank line.
-pub(super) fn parse(line: &[u8]) -> Option<Result<Value, ErrorData>> {
+/// Parses the JSON of one line. Returns `None` for a blank line.
+pub(super) fn parse_json(line: &[u8]) -> Option<Result<Value, ErrorData>> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     if line.iter().all(|byte| b" \t\r".contains(byte)) {
         return None;
@@ -75,56 +76,54 @@ pub(super) fn parse(line: &[u8]) -> Option<Result<Value, ErrorData>> {
         let repaired = surrogates::repair(line).ok_or(error)?;
         serde_json::from_slice(&repaired)
     });
-    Some(
-        parsed.map_err(|error| {
-            ErrorData::parse_error(format!("Parse error: {}", brief(&error)), None)
-        }),
-    )
+    Some(parsed.map_err(|error| {
+        ErrorData::parse_error(format!("Parse error: {}", summarize(&error)), None)
+    }))
 }
 
-/// Reads one message that is not a batch.
-pub(super) fn read(value: Value) -> Incoming {
+/// Decodes one message that is not a batch.
+pub(super) fn decode(value: Value) -> IncomingMessage {
     let Value::Object(mut message) = value else {
-        return refuse(Value::Null, "a message is a JSON object");
+        return invalid(Value::Null, "a message is a JSON object");
     };
-    let answers = message.contains_key("result") || message.contains_key("error");
-    if answers && !message.contains_key("method") {
-        return reply(message);
+    let is_response = message.contains_key("result") || message.contains_key("error");
+    if is_response && !message.contains_key("method") {
+        return response(message);
     }
     let id = match message.remove("id").map(request_id).transpose() {
         Ok(id) => id,
-        Err(echo) => return refuse(echo, "an id is a string or an integer of at most 64 bits"),
+        Err(echo) => return invalid(echo, "an id is a string or an integer of at most 64 bits"),
     };
     let echo = id.clone().unwrap_or(Value::Null);
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return refuse(echo, "\"jsonrpc\" must be \"2.0\"");
+        return invalid(echo, "\"jsonrpc\" must be \"2.0\"");
     }
     let Some(Value::String(method)) = message.remove("method") else {
-        return refuse(echo, "\"method\" must be a string");
+        return invalid(echo, "\"method\" must be a string");
     };
-    if answers {
-        return refuse(echo, "a message has either a method or a result");
+    if is_response {
+        return invalid(echo, "a message has either a method or a result");
     }
     let params = message.remove("params").filter(|params| !params.is_null());
     match id {
         None => notification(method, params),
         Some(id) => match request(method, params) {
-            Ok(request) => Incoming::Request {
+            Ok(request) => IncomingMessage::Request {
                 id,
                 request: Box::new(request),
             },
-            Err(error) => Incoming::Refused { id, error },
+            Err(error) => IncomingMessage::Invalid { id, error },
         },
     }
 }
 
-fn refuse(id: Value, why: &str) -> Incoming {
-    let error = ErrorData::invalid_request(format!("Invalid request: {why}"), None);
-    Incoming::Refused { id, error }
+fn invalid(id: Value, reason: &str) -> IncomingMessage {
+    let error = ErrorData::invalid_request(format!("Invalid request: {reason}"), None);
+    IncomingMessage::Invalid { id, error }
 }
 
-/// Checks an id. Where it is unfit the error carries what the answer can name: a fraction itself, which
-/// the client may know again, else null.
+/// Validates an id. The error carries the id for the error response: a fraction as it is, anything else as
+/// null.
 fn request_id(id: Value) -> Result<Value, Value> {
     let Value::Number(number) = &id else {
         return if id.is_string() {
@@ -138,24 +137,24 @@ fn request_id(id: Value) -> Result<Value, Value> {
     }
     match number.as_f64() {
         Some(number) if number.fract() != 0.0 => Err(id),
-        Some(number) if number.abs() < INEXACT => Ok(id),
+        Some(number) if number.abs() < MAX_EXACT_FLOAT => Ok(id),
         _ => Err(Value::Null),
     }
 }
 
-/// Decodes a request. Methods that are not listed here go on as custom requests, which the handler
-/// refuses as unknown whatever their parameters.
+/// Decodes a request. Methods not listed here become custom requests, which the handler rejects as unknown
+/// regardless of their parameters.
 #[expect(deprecated)]
 fn request(method: String, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
-    // Whether their parameters fit must not matter.
-    if GONE.contains(&method.as_str()) && shims::is_stateless(params.as_ref()) {
+    // Checked before the parameters: the method is unknown even if they are invalid.
+    if REMOVED_METHODS.contains(&method.as_str()) && compat::is_stateless(params.as_ref()) {
         let text = format!("Method not found: protocol 2026-07-28 has no {method}");
         return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None));
     }
-    if PAGED.contains(&method.as_str()) {
+    if PAGINATED_METHODS.contains(&method.as_str()) {
         check_cursor(&method, params.as_ref())?;
     }
-    if shims::is_legacy_task(&method, params.as_ref()) {
+    if compat::is_legacy_task(&method, params.as_ref()) {
         return typed::<CustomRequest>(&method, params);
     }
     match method.as_str() {
@@ -181,12 +180,12 @@ fn request(method: String, params: Option<Value>) -> Result<ClientRequest, Error
     }
 }
 
-/// rmcp drops optional parameters that it cannot read, so that a cursor of another type would start
-/// the list again, for ever.
+/// rmcp ignores optional parameters of the wrong type, so a cursor that is not a string would restart the
+/// list forever.
 fn check_cursor(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
     match params.and_then(|params| params.get("cursor")) {
         None | Some(Value::Null | Value::String(_)) => Ok(()),
-        Some(_) => Err(unfit(method, "cursor must be a string")),
+        Some(_) => Err(invalid_params(method, "cursor must be a string")),
     }
 }
 
@@ -197,15 +196,14 @@ where
     let request: Result<T, _> = serde_json::from_value(envelope(method, params));
     request
         .map(Into::into)
-        .map_err(|error| unfit(method, &brief(&error)))
+        .map_err(|error| invalid_params(method, &summarize(&error)))
 }
 
-fn unfit(method: &str, why: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("Invalid params for {method}: {why}"), None)
+fn invalid_params(method: &str, reason: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("Invalid params for {method}: {reason}"), None)
 }
 
-/// The message without its envelope, as rmcp reads it. Built by hand, because the macro would copy the
-/// parameters.
+/// Builds the method and parameters as rmcp reads them. The `json!` macro would copy the parameters.
 fn envelope(method: &str, params: Option<Value>) -> Value {
     let mut message = JsonObject::new();
     message.insert("method".to_owned(), method.into());
@@ -215,43 +213,43 @@ fn envelope(method: &str, params: Option<Value>) -> Value {
     Value::Object(message)
 }
 
-/// Reads a notification. One that cannot be read is ignored: nobody waits for an answer to it.
-fn notification(method: String, params: Option<Value>) -> Incoming {
+/// Decodes a notification. An invalid one is ignored, because notifications have no response.
+fn notification(method: String, params: Option<Value>) -> IncomingMessage {
     if method == "notifications/cancelled" {
-        return cancellation(params).unwrap_or(Incoming::Ignored);
+        return cancellation(params).unwrap_or(IncomingMessage::Ignored);
     }
     match serde_json::from_value(envelope(&method, params)) {
-        Ok(notification) => Incoming::Notification(Box::new(notification)),
-        Err(_) => Incoming::Ignored,
+        Ok(notification) => IncomingMessage::Notification(Box::new(notification)),
+        Err(_) => IncomingMessage::Ignored,
     }
 }
 
-fn cancellation(params: Option<Value>) -> Option<Incoming> {
+fn cancellation(params: Option<Value>) -> Option<IncomingMessage> {
     let Value::Object(mut params) = params? else {
         return None;
     };
     let reason = params.get("reason").and_then(Value::as_str);
-    Some(Incoming::Cancelled {
+    Some(IncomingMessage::Cancelled {
         reason: reason.map(str::to_owned),
         id: params.remove("requestId")?,
     })
 }
 
-/// Reads an answer. One that cannot be read is ignored: an error in reply to an answer could go back
-/// and forth without end.
-fn reply(message: JsonObject) -> Incoming {
+/// Decodes a response. An invalid one is ignored: errors about responses could bounce back and forth
+/// forever.
+fn response(message: JsonObject) -> IncomingMessage {
     match serde_json::from_value(Value::Object(message)) {
-        Ok(reply) => Incoming::Reply(Box::new(reply)),
-        Err(_) => Incoming::Ignored,
+        Ok(response) => IncomingMessage::Response(Box::new(response)),
+        Err(_) => IncomingMessage::Ignored,
     }
 }
 
-/// The parser's explanation in JSON's words, cut to a length that fits a message.
-fn brief(error: &serde_json::Error) -> String {
+/// Returns the parser's error message in JSON terms, truncated.
+fn summarize(error: &serde_json::Error) -> String {
     let text = error
         .to_string()
         .replace("expected a map", "expected an object");
-    match text.char_indices().nth(LONGEST_DETAIL) {
+    match text.char_indices().nth(MAX_DETAIL_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

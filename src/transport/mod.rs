@@ -1,17 +1,17 @@
-//! The transport room: bytes on one side, MCP messages on the other.
+//! Transports: bytes on one side, MCP messages on the other.
 //!
-//! A transport frames, decodes and answers what is no valid message; what is valid it hands to the
-//! protocol room. It knows no tools.
+//! A transport frames and decodes messages, rejects invalid ones and passes the others to [`crate::mcp`].
+//! It knows nothing about tools.
 
 mod backlog;
+mod compat;
 pub(crate) mod connection;
 mod handshake;
 pub mod http;
-mod ledger;
-mod lines;
+mod line_reader;
+mod line_writer;
 mod message;
-mod output;
-mod shims;
+mod pending_requests;
 pub(crate) mod stdio;
 mod subscriptions;
 

@@ -1,4 +1,4 @@
-//! MCP over standard input and output: one JSON message a line.
+//! MCP over standard input and output: one JSON message per line.
 
 use std::{
     collections::VecDeque,
@@ -24,61 +24,62 @@ use tokio::{
 
 use super::{
     backlog::Backlog,
+    compat,
     handshake::Handshake,
-    ledger::{Answer, BatchNumber, Ledger, refusal},
-    lines::{Line, Lines},
-    message::{self, Incoming},
-    output::{Output, json},
-    shims, subscriptions,
+    line_reader::{Line, LineReader},
+    line_writer::{LineWriter, to_json},
+    message::{self, IncomingMessage},
+    pending_requests::{BatchId, PendingRequests, ResponsePayload, error_response},
+    subscriptions,
 };
 
-pub(crate) use super::output::Written;
+pub(crate) use super::line_writer::WriterTask;
 use crate::mcp::request::ClientRequestId;
 
-/// The longest line that is read: 16 MiB.
-pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
+/// The maximum length of a line: 16 MiB.
+pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most messages in one batch; each may cost an answer many times its size.
-pub(crate) const LARGEST_BATCH: usize = 1000;
+/// The maximum internal_id of messages in a batch. The response to each may be much larger than the message.
+pub(crate) const MAX_BATCH_SIZE: usize = 1000;
 
-/// From so many unanswered requests on, answering comes before reading.
-const BUSY: usize = 256;
+/// With this many pending requests, responding takes precedence over reading.
+const BUSY_THRESHOLD: usize = 256;
 
-/// A connection over a pair of byte streams.
+/// A transport over a pair of byte streams.
 ///
-/// It answers by itself what never reaches the handler (broken JSON, messages that are none, requests
-/// out of turn), and none of that ends the connection. It ends with its input, or when its output is
-/// closed.
+/// It responds itself to messages that never reach the handler: broken JSON, invalid messages, requests
+/// before the handshake. None of them ends the connection. The connection ends when the input ends or the
+/// output is closed.
 pub(crate) struct StdioTransport<R> {
-    lines: Lines<R>,
-    /// Taken when the connection is closed, which lets the writing task finish.
-    output: Option<Output>,
-    ledger: Ledger,
+    lines: LineReader<R>,
+    /// `None` once the connection is closed, which lets the writer task finish.
+    output: Option<LineWriter>,
+    pending: PendingRequests,
     handshake: Handshake,
-    /// Messages that were read and not yet handed on.
+    /// Messages that were read but not yet returned.
     ready: VecDeque<ClientJsonRpcMessage>,
 }
 
 impl<R: AsyncRead + Unpin> StdioTransport<R> {
-    /// Connects the streams, and keeps `backlog` up to date. The second value ends when all is written or
-    /// nothing more can be.
-    pub(crate) fn new<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
+    /// Connects the streams and updates `backlog`. The returned task ends when everything is written or
+    /// writing fails.
+    pub(crate) fn new<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, WriterTask)
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (output, written) = Output::start(output, Arc::clone(&backlog));
+        let (output, writer) = LineWriter::start(output, Arc::clone(&backlog));
         let transport = Self {
-            lines: Lines::new(input, LONGEST_LINE),
+            lines: LineReader::new(input, MAX_LINE_BYTES),
             output: Some(output),
-            ledger: Ledger::new(backlog),
+            pending: PendingRequests::new(backlog),
             handshake: Handshake::default(),
             ready: VecDeque::new(),
         };
-        (transport, written)
+        (transport, writer)
     }
 
-    /// Reads until a message is ready; an error means that the output is closed.
-    async fn read(&mut self) -> io::Result<Option<ClientJsonRpcMessage>> {
+    /// Reads until a message is available. An error means that the output is closed.
+    async fn next_message(&mut self) -> io::Result<Option<ClientJsonRpcMessage>> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 return Ok(Some(message));
@@ -86,13 +87,13 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             let Some(output) = &self.output else {
                 return Ok(None);
             };
-            if self.handshake.is_asked() {
-                // The service drops this future and asks anew after each answer.
+            if self.handshake.is_pending() {
+                // The service drops this future and calls again after each response.
                 output.closed().await;
                 return Ok(None);
             }
-            if self.ledger.unanswered() >= BUSY {
-                // A flood of requests would otherwise be read to its end before any is answered.
+            if self.pending.unanswered_count() >= BUSY_THRESHOLD {
+                // Otherwise a flood of requests would be read completely before any response.
                 yield_now().await;
             }
             let line = tokio::select! {
@@ -101,43 +102,43 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
                 line = self.lines.next() => line,
             };
             match line {
-                Line::Text(text) => self.take_line(&text)?,
-                Line::TooLong => self.refuse(&Value::Null, too_long())?,
-                // A subscription would keep the service waiting, though nobody is left to be told.
-                Line::End if self.end_subscriptions() => {}
+                Line::Text(text) => self.handle_line(&text)?,
+                Line::TooLong => self.reject(&Value::Null, too_long())?,
+                // An open subscription would keep the service running with no client left to notify.
+                Line::End if self.stop_subscriptions() => {}
                 Line::End => return Ok(None),
             }
         }
     }
 
-    fn take_line(&mut self, text: &[u8]) -> io::Result<()> {
-        match message::parse(text) {
+    fn handle_line(&mut self, text: &[u8]) -> io::Result<()> {
+        match message::parse_json(text) {
             None => Ok(()),
-            Some(Err(error)) => self.refuse(&Value::Null, error),
-            Some(Ok(Value::Array(members))) => self.take_batch(members),
-            Some(Ok(value)) => self.take(message::read(value), None),
+            Some(Err(error)) => self.reject(&Value::Null, error),
+            Some(Ok(Value::Array(members))) => self.handle_batch(members),
+            Some(Ok(value)) => self.handle_message(message::decode(value), None),
         }
     }
 
-    fn take_batch(&mut self, members: Vec<Value>) -> io::Result<()> {
+    fn handle_batch(&mut self, members: Vec<Value>) -> io::Result<()> {
         if let Err(error) = self.admit_batch(&members) {
-            return self.refuse(&Value::Null, error);
+            return self.reject(&Value::Null, error);
         }
-        let batch = self.ledger.open_batch();
+        let batch = self.pending.open_batch();
         for member in members {
-            self.take(message::read(member), Some(batch))?;
+            self.handle_message(message::decode(member), Some(batch))?;
         }
-        let answer = self.ledger.seal(batch);
-        self.put(answer)
+        let payload = self.pending.seal_batch(batch);
+        self.write_line(payload)
     }
 
     fn admit_batch(&self, members: &[Value]) -> Result<(), ErrorData> {
         let initialize = Some("initialize");
-        let why = if members.is_empty() {
+        let reason = if members.is_empty() {
             "a batch must not be empty"
-        } else if !self.handshake.knows_batches() {
-            "batches belong to protocol 2025-03-26 alone, after initialize"
-        } else if members.len() > LARGEST_BATCH {
+        } else if !self.handshake.allows_batches() {
+            "batches are only supported by protocol 2025-03-26, after initialize"
+        } else if members.len() > MAX_BATCH_SIZE {
             "a batch has at most 1000 messages"
         } else if members
             .iter()
@@ -147,164 +148,170 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
         } else {
             return Ok(());
         };
-        Err(invalid(why))
+        Err(invalid(reason))
     }
 
-    /// Hands a message on, or answers it.
-    fn take(&mut self, incoming: Incoming, batch: Option<BatchNumber>) -> io::Result<()> {
+    /// Passes a message on, or responds to it.
+    fn handle_message(
+        &mut self,
+        incoming: IncomingMessage,
+        batch: Option<BatchId>,
+    ) -> io::Result<()> {
         match incoming {
-            Incoming::Request { id, request } => self.take_request(id, *request, batch),
-            Incoming::Cancelled { id, reason } => self.cancel(&id, reason.as_deref()),
-            Incoming::Notification(notification) => {
+            IncomingMessage::Request { id, request } => self.handle_request(id, *request, batch),
+            IncomingMessage::Cancelled { id, reason } => self.cancel(&id, reason.as_deref()),
+            IncomingMessage::Notification(notification) => {
                 let message = JsonRpcMessage::notification(*notification);
                 self.ready.push_back(message);
                 Ok(())
             }
-            Incoming::Reply(reply) => {
-                self.ready.push_back(*reply);
+            IncomingMessage::Response(response) => {
+                self.ready.push_back(*response);
                 Ok(())
             }
-            Incoming::Refused { id, error } => self.refuse_member(&id, error, batch),
-            Incoming::Ignored => Ok(()),
+            IncomingMessage::Invalid { id, error } => self.reject_message(&id, error, batch),
+            IncomingMessage::Ignored => Ok(()),
         }
     }
 
-    fn take_request(
+    fn handle_request(
         &mut self,
         id: Value,
         mut request: ClientRequest,
-        batch: Option<BatchNumber>,
+        batch: Option<BatchId>,
     ) -> io::Result<()> {
         if let Err(error) = self.handshake.admit(&request) {
-            return self.refuse_member(&id, error, batch);
+            return self.reject_message(&id, error, batch);
         }
-        let number = self.ledger.enter(id.clone(), batch);
+        let internal_id = self.pending.register(id.clone(), batch);
         request.extensions_mut().insert(ClientRequestId(id));
         match request {
-            ClientRequest::InitializeRequest(_) => self.handshake.ask(number.clone()),
-            ClientRequest::SubscriptionsListenRequest(_) => self.ledger.subscribe(&number),
+            ClientRequest::InitializeRequest(_) => self.handshake.start(internal_id.clone()),
+            ClientRequest::SubscriptionsListenRequest(_) => self.pending.subscribe(&internal_id),
             _ => {}
         }
-        let message = JsonRpcMessage::request(request, number);
+        let message = JsonRpcMessage::request(request, internal_id);
         self.ready.push_back(message);
         Ok(())
     }
 
-    /// Tells the service to stop the requests with this id. No answer of theirs will leave, so a
-    /// batch must not wait for them.
+    /// Cancels the requests with this id. They get no response, so a batch must not wait for them.
     fn cancel(&mut self, id: &Value, reason: Option<&str>) -> io::Result<()> {
-        let (numbers, complete) = self.ledger.cancel(id);
-        for number in numbers {
-            self.stop(number, reason);
+        let (internal_ids, complete) = self.pending.cancel(id);
+        for internal_id in internal_ids {
+            self.cancel_request(internal_id, reason);
         }
         complete
             .into_iter()
-            .try_for_each(|text| self.put(Some(text)))
+            .try_for_each(|text| self.write_line(Some(text)))
     }
 
-    /// Tells the service to stop a request.
-    fn stop(&mut self, number: RequestId, reason: Option<&str>) {
+    /// Tells the service to cancel a request.
+    fn cancel_request(&mut self, internal_id: RequestId, reason: Option<&str>) {
         let reason = reason.map(str::to_owned);
-        let params = CancelledNotificationParam::new(Some(number), reason);
+        let params = CancelledNotificationParam::new(Some(internal_id), reason);
         let notification = CancelledNotification::new(params);
         let notification = ClientNotification::CancelledNotification(notification);
         self.ready
             .push_back(JsonRpcMessage::notification(notification));
     }
 
-    /// Stops what stays open until someone stops it; says whether there was any.
-    fn end_subscriptions(&mut self) -> bool {
-        for number in self.ledger.end_subscriptions() {
-            self.stop(number, None);
+    /// Cancels all subscriptions. Returns whether there were any.
+    fn stop_subscriptions(&mut self) -> bool {
+        for internal_id in self.pending.remove_subscriptions() {
+            self.cancel_request(internal_id, None);
         }
         !self.ready.is_empty()
     }
 
-    fn refuse_member(
+    fn reject_message(
         &mut self,
         id: &Value,
         error: ErrorData,
-        batch: Option<BatchNumber>,
+        batch: Option<BatchId>,
     ) -> io::Result<()> {
         match batch {
-            Some(batch) => self.ledger.refuse_in_batch(batch, id, error),
-            None => self.refuse(id, error),
+            Some(batch) => self.pending.add_batch_error(batch, id, error),
+            None => self.reject(id, error),
         }
     }
 
-    fn refuse(&self, id: &Value, error: ErrorData) -> io::Result<()> {
-        self.put(Some(refusal(id, error)?))
+    fn reject(&self, id: &Value, error: ErrorData) -> io::Result<()> {
+        self.write_line(Some(error_response(id, error)?))
     }
 
-    fn put(&self, text: Option<Vec<u8>>) -> io::Result<()> {
+    fn write_line(&self, text: Option<Vec<u8>>) -> io::Result<()> {
         match (text, &self.output) {
             (None, _) => Ok(()),
-            (Some(text), Some(output)) => output.put(text),
+            (Some(text), Some(output)) => output.send(text),
             (Some(_), None) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
     fn write(&mut self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
-        if !subscriptions::restore_id(&mut message, &self.ledger) {
+        if !subscriptions::restore_id(&mut message, &self.pending) {
             return Ok(());
         }
         let text = match message {
             JsonRpcMessage::Response(response) => {
-                self.answer(&response.id, Answer::Result(response.result))?
+                self.respond(&response.id, ResponsePayload::Result(response.result))?
             }
             JsonRpcMessage::Error(error) => match error.id {
-                Some(id) => self.answer(&id, Answer::Error(in_words(error.error)))?,
-                None => Some(refusal(&Value::Null, error.error)?),
+                Some(id) => self.respond(
+                    &id,
+                    ResponsePayload::Error(with_standard_prefix(error.error)),
+                )?,
+                None => Some(error_response(&Value::Null, error.error)?),
             },
-            message => Some(json(&message)?),
+            message => Some(to_json(&message)?),
         };
-        self.put(text)
+        self.write_line(text)
     }
 
-    fn answer(
+    fn respond(
         &mut self,
         request: &RequestId,
-        answer: Answer<ServerResult>,
+        payload: ResponsePayload<ServerResult>,
     ) -> io::Result<Option<Vec<u8>>> {
-        let version = match &answer {
-            Answer::Result(ServerResult::InitializeResult(result)) => {
+        let version = match &payload {
+            ResponsePayload::Result(ServerResult::InitializeResult(result)) => {
                 Some(&result.protocol_version)
             }
             _ => None,
         };
-        self.handshake.answered(request, version);
-        let answer = match answer {
-            Answer::Result(ServerResult::InitializeResult(result)) => {
-                Answer::Result(shims::initialized(result))
+        self.handshake.complete(request, version);
+        let payload = match payload {
+            ResponsePayload::Result(ServerResult::InitializeResult(result)) => {
+                ResponsePayload::Result(compat::initialize_result(result))
             }
             other => other,
         };
-        self.ledger.answer(request, &answer)
+        self.pending.complete(request, &payload)
     }
 }
 
-fn invalid(why: &str) -> ErrorData {
-    ErrorData::invalid_request(format!("Invalid request: {why}"), None)
+fn invalid(reason: &str) -> ErrorData {
+    ErrorData::invalid_request(format!("Invalid request: {reason}"), None)
 }
 
-/// rmcp says nothing but the name of a method that the version does not know.
-fn in_words(mut error: ErrorData) -> ErrorData {
-    const WORDS: &str = "Method not found";
-    if error.code == ErrorCode::METHOD_NOT_FOUND && !error.message.starts_with(WORDS) {
-        error.message = format!("{WORDS}: {}", error.message).into();
+/// rmcp reports only the name of an unknown method.
+fn with_standard_prefix(mut error: ErrorData) -> ErrorData {
+    const PREFIX: &str = "Method not found";
+    if error.code == ErrorCode::METHOD_NOT_FOUND && !error.message.starts_with(PREFIX) {
+        error.message = format!("{PREFIX}: {}", error.message).into();
     }
     error
 }
 
 fn too_long() -> ErrorData {
-    invalid("the line is longer than 16 MiB")
+    invalid("the line exceeds 16 MiB")
 }
 
 impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for StdioTransport<R> {
     type Error = io::Error;
 
-    /// Queues the message at once, not when the future is polled, so that messages leave in the order
-    /// in which the service sends them.
+    /// Queues the message immediately, not when the future is polled, so that messages keep the order in
+    /// which the service sends them.
     fn send(
         &mut self,
         item: ServerJsonRpcMessage,
@@ -313,7 +320,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for StdioTransport<R> {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.read().await.ok().flatten()
+        self.next_message().await.ok().flatten()
     }
 
     async fn close(&mut self) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The connection with a toy service behind it that answers every request with an empty result.
+//! Tests of the transport with a service that responds to every request with an empty result.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use rmcp::model::{InitializeResult, ServerCapabilities};
@@ -7,18 +7,18 @@ use tokio::io::{AsyncReadExt, DuplexStream};
 
 use super::*;
 
-/// The requests that reach the toy service and are not answered.
+/// The method of requests that get no immediate response.
 const SLOW: &str = "slow";
 
-struct Toy {
+struct TestService {
     transport: StdioTransport<&'static [u8]>,
     output: DuplexStream,
-    /// The methods of the requests and `cancelled N` for the cancellations that came through.
-    seen: Vec<String>,
+    /// The methods of the received requests, and `cancelled N` for cancellations.
+    received: Vec<String>,
     unanswered: Vec<RequestId>,
 }
 
-impl Toy {
+impl TestService {
     fn new(input: impl Into<Vec<u8>>) -> Self {
         let (ours, output) = tokio::io::duplex(64 * 1024 * 1024);
         let input: &'static [u8] = Vec::leak(input.into());
@@ -26,21 +26,21 @@ impl Toy {
         Self {
             transport,
             output,
-            seen: Vec::new(),
+            received: Vec::new(),
             unanswered: Vec::new(),
         }
     }
 
-    /// Serves until the input ends and gives what was written.
+    /// Serves until the input ends. Returns the responses and what was received.
     async fn run(mut self) -> (Vec<Value>, Vec<String>) {
         while let Some(message) = self.transport.receive().await {
             match message {
                 JsonRpcMessage::Request(request) => {
-                    self.seen.push(request.request.method().to_owned());
-                    self.answer(request.request, request.id).await;
+                    self.received.push(request.request.method().to_owned());
+                    self.respond(request.request, request.id).await;
                 }
                 JsonRpcMessage::Notification(notification) => self.note(notification.notification),
-                _ => self.seen.push("reply".to_owned()),
+                _ => self.received.push("reply".to_owned()),
             }
         }
         for id in std::mem::take(&mut self.unanswered) {
@@ -50,10 +50,10 @@ impl Toy {
         let mut text = String::new();
         self.output.read_to_string(&mut text).await.unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        (lines.collect(), self.seen)
+        (lines.collect(), self.received)
     }
 
-    async fn answer(&mut self, request: ClientRequest, id: RequestId) {
+    async fn respond(&mut self, request: ClientRequest, id: RequestId) {
         match request {
             ClientRequest::InitializeRequest(request) => {
                 let result = InitializeResult::new(ServerCapabilities::default())
@@ -70,9 +70,9 @@ impl Toy {
         match notification {
             ClientNotification::CancelledNotification(cancelled) => {
                 let id = cancelled.params.request_id.unwrap();
-                self.seen.push(format!("cancelled {id}"));
+                self.received.push(format!("cancelled {id}"));
             }
-            _ => self.seen.push("notification".to_owned()),
+            _ => self.received.push("notification".to_owned()),
         }
     }
 
@@ -101,30 +101,33 @@ fn empty(id: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {}})
 }
 
-/// The id and the error code, or 0, of every answer.
-fn codes(answers: &[Value]) -> Vec<(Value, i64)> {
-    let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap_or(0);
-    answers.iter().map(|a| (a["id"].clone(), code(a))).collect()
+/// Returns the id and the error code, or 0, of every response.
+fn codes(responses: &[Value]) -> Vec<(Value, i64)> {
+    let code = |response: &Value| response["error"]["code"].as_i64().unwrap_or(0);
+    responses
+        .iter()
+        .map(|a| (a["id"].clone(), code(a)))
+        .collect()
 }
 
 async fn run(input: impl Into<Vec<u8>>) -> Vec<Value> {
-    Toy::new(input).run().await.0
+    TestService::new(input).run().await.0
 }
 
 #[tokio::test]
-async fn one_line_in_gives_one_line_out() {
+async fn responds_with_one_line_per_request() {
     let input = format!("\u{feff}{}\r\n\n  \n{}", ping(json!(1)), ping(json!("a")));
     assert_eq!(run(input).await, [empty(json!(1)), empty(json!("a"))]);
 }
 
 #[tokio::test]
-async fn the_last_line_needs_no_line_feed() {
+async fn accepts_a_last_line_without_line_feed() {
     let input = ping(json!(1));
     assert_eq!(run(input.trim_end()).await, [empty(json!(1))]);
 }
 
 #[tokio::test]
-async fn nothing_that_is_broken_ends_the_connection() {
+async fn invalid_messages_do_not_end_the_connection() {
     let input = format!("{{\n[1\n\"text\"\n{{\"id\":9}}\n{}", ping(json!(1)));
     let expected = [
         (json!(null), -32700),
@@ -137,15 +140,15 @@ async fn nothing_that_is_broken_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_is_refused_and_skipped() {
-    let too_long = ping(json!("x".repeat(LONGEST_LINE)));
-    let answers = run(format!("{too_long}{}", ping(json!(2)))).await;
+async fn rejects_and_skips_lines_over_the_limit() {
+    let long_line = ping(json!("x".repeat(MAX_LINE_BYTES)));
+    let responses = run(format!("{long_line}{}", ping(json!(2)))).await;
     let expected = [(json!(null), -32600), (json!(2), 0)];
-    assert_eq!(codes(&answers), expected);
+    assert_eq!(codes(&responses), expected);
 }
 
 #[tokio::test]
-async fn requests_that_share_an_id_are_all_answered() {
+async fn responds_to_all_requests_that_share_an_id() {
     let input = format!("{}{}{}", ping(json!(1)), ping(json!(1)), ping(json!(1)));
     assert_eq!(
         run(input).await,
@@ -154,7 +157,7 @@ async fn requests_that_share_an_id_are_all_answered() {
 }
 
 #[tokio::test]
-async fn before_the_handshake_only_some_requests_pass() {
+async fn admits_only_some_requests_before_the_handshake() {
     let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
     let input = [
         request(json!(1), "tools/list", json!({})),
@@ -179,7 +182,7 @@ async fn before_the_handshake_only_some_requests_pass() {
 }
 
 #[tokio::test]
-async fn a_cancelled_request_is_neither_finished_nor_answered() {
+async fn cancelled_requests_get_no_response() {
     let cancel = |id: i64| {
         let params = json!({"requestId": id});
         let method = "notifications/cancelled";
@@ -195,25 +198,25 @@ async fn a_cancelled_request_is_neither_finished_nor_answered() {
         cancel(99),
         cancel(7),
     ];
-    let (answers, seen) = Toy::new(input.concat()).run().await;
-    assert_eq!(answers, [empty(json!(8))]);
-    assert_eq!(seen, [SLOW, SLOW, "cancelled 1"]);
+    let (responses, received) = TestService::new(input.concat()).run().await;
+    assert_eq!(responses, [empty(json!(8))]);
+    assert_eq!(received, [SLOW, SLOW, "cancelled 1"]);
 }
 
 #[tokio::test]
-async fn batches_belong_to_one_version() {
+async fn accepts_batches_only_in_one_version() {
     let batch = format!("[{}]\n", ping(json!(1)).trim_end());
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-        let answers = run(format!("{}{batch}", initialize(version))).await;
-        assert_eq!(codes(&answers[1..]), [(json!(null), -32600)], "{version}");
+        let responses = run(format!("{}{batch}", initialize(version))).await;
+        assert_eq!(codes(&responses[1..]), [(json!(null), -32600)], "{version}");
     }
     assert_eq!(codes(&run(batch.clone()).await), [(json!(null), -32600)]);
-    let answers = run(format!("{}{batch}", initialize("2025-03-26"))).await;
-    assert_eq!(answers[1], json!([empty(json!(1))]));
+    let responses = run(format!("{}{batch}", initialize("2025-03-26"))).await;
+    assert_eq!(responses[1], json!([empty(json!(1))]));
 }
 
 #[tokio::test]
-async fn the_answers_of_a_batch_leave_together() {
+async fn sends_the_responses_to_a_batch_together() {
     let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
     let slow = request(json!("s"), SLOW, json!({}));
     let batch = format!("[{},{note},3,{}]", slow.trim(), ping(json!(1)).trim());
@@ -223,15 +226,18 @@ async fn the_answers_of_a_batch_leave_together() {
         ping(json!(1)).trim(),
         initialize("2025-03-26").trim()
     );
-    let many = format!("[{}]", vec!["1"; LARGEST_BATCH + 1].join(","));
+    let many = format!("[{}]", vec!["1"; MAX_BATCH_SIZE + 1].join(","));
     let start = initialize("2025-03-26");
-    let answers = run(format!("{start}{batch}\n{notes}\n[]\n{bad}\n{many}\n")).await;
-    let refused = (json!(null), -32600);
-    let alone = codes(&answers[1..4]);
-    assert_eq!(alone, [refused.clone(), refused.clone(), refused.clone()]);
-    let together = codes(answers[4].as_array().unwrap());
-    assert_eq!(together, [refused, (json!(1), 0), (json!("s"), 0)]);
-    assert_eq!(answers.len(), 5);
+    let responses = run(format!("{start}{batch}\n{notes}\n[]\n{bad}\n{many}\n")).await;
+    let rejected = (json!(null), -32600);
+    let alone = codes(&responses[1..4]);
+    assert_eq!(
+        alone,
+        [rejected.clone(), rejected.clone(), rejected.clone()]
+    );
+    let together = codes(responses[4].as_array().unwrap());
+    assert_eq!(together, [rejected, (json!(1), 0), (json!("s"), 0)]);
+    assert_eq!(responses.len(), 5);
 }
 
 #[tokio::test]
@@ -240,7 +246,7 @@ async fn a_closed_output_ends_the_connection() {
     let (input, _keep_open) = tokio::io::duplex(64);
     let (mut transport, written) = StdioTransport::new(input, ours, Arc::default());
     drop(output);
-    transport.refuse(&Value::Null, too_long()).unwrap();
+    transport.reject(&Value::Null, too_long()).unwrap();
     assert!(transport.receive().await.is_none());
     let error = written.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);

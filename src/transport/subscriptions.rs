@@ -1,24 +1,24 @@
-//! Messages that belong to a subscription name it by the id of the request that began it. That request
-//! has a number of our own inside, so the client's id is put back on the way out.
+//! Restores client ids in messages of a subscription. Such messages name the request that opened the
+//! subscription, which has an internal id.
 
 use rmcp::model::{
     GetMeta, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use serde_json::Value;
 
-use super::ledger::Ledger;
+use super::pending_requests::PendingRequests;
 
-/// Where a message names its subscription.
+/// The metadata key that names the subscription of a message.
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Puts the client's id back; says whether the message may leave, which it may not when the client has
-/// ended the subscription.
-pub(super) fn restore_id(message: &mut ServerJsonRpcMessage, ledger: &Ledger) -> bool {
+/// Restores the client's id. Returns `false` if the message must be dropped because the client ended the
+/// subscription.
+pub(super) fn restore_id(message: &mut ServerJsonRpcMessage, pending: &PendingRequests) -> bool {
     match message {
-        JsonRpcMessage::Notification(message) => restore_in(&mut message.notification, ledger),
+        JsonRpcMessage::Notification(message) => restore_in(&mut message.notification, pending),
         JsonRpcMessage::Response(response) => {
             if let ServerResult::SubscriptionsListenResult(result) = &mut response.result
-                && let Some(id) = ledger.id(&response.id)
+                && let Some(id) = pending.id(&response.id)
             {
                 result.meta.insert(KEY.to_owned(), id.clone());
             }
@@ -28,11 +28,11 @@ pub(super) fn restore_id(message: &mut ServerJsonRpcMessage, ledger: &Ledger) ->
     }
 }
 
-fn restore_in(notification: &mut ServerNotification, ledger: &Ledger) -> bool {
+fn restore_in(notification: &mut ServerNotification, pending: &PendingRequests) -> bool {
     let Some(number) = notification.get_meta().subscription_id() else {
         return true;
     };
-    let Some(id) = ledger.id(&number) else {
+    let Some(id) = pending.id(&number) else {
         return false;
     };
     let id: Value = id.clone();
@@ -61,32 +61,32 @@ mod tests {
     }
 
     #[test]
-    fn the_clients_id_is_put_back_whatever_it_is() {
-        let mut ledger = Ledger::default();
+    fn restores_client_ids_of_any_type() {
+        let mut pending = PendingRequests::default();
         for id in [json!("mine"), json!(7), json!(u64::MAX), json!(1.0)] {
-            let number = ledger.enter(id.clone(), None);
+            let number = pending.register(id.clone(), None);
             let result = SubscriptionsListenResult::complete(number.clone());
             let result = ServerResult::SubscriptionsListenResult(result);
-            for (mut message, place) in [
+            for (mut message, pointer) in [
                 (updated(&number), "/params/_meta"),
                 (
                     JsonRpcMessage::response(result, number.clone()),
                     "/result/_meta",
                 ),
             ] {
-                assert!(restore_id(&mut message, &ledger));
+                assert!(restore_id(&mut message, &pending));
                 let message = serde_json::to_value(&message).unwrap();
-                let meta = message.pointer(place).unwrap();
+                let meta = message.pointer(pointer).unwrap();
                 assert_eq!(meta.get(KEY), Some(&id), "{message}");
             }
         }
     }
 
     #[test]
-    fn nothing_is_told_of_a_subscription_that_has_ended() {
-        let mut ledger = Ledger::default();
-        let number = ledger.enter(json!("mine"), None);
-        ledger.cancel(&json!("mine"));
-        assert!(!restore_id(&mut updated(&number), &ledger));
+    fn drops_messages_of_ended_subscriptions() {
+        let mut pending = PendingRequests::default();
+        let number = pending.register(json!("mine"), None);
+        pending.cancel(&json!("mine"));
+        assert!(!restore_id(&mut updated(&number), &pending));
     }
 }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use exa_mcp_accounts::{KnownKeys, Requester, Secret};
 use exa_mcp_server::mcp::{HandlerFactory, McpServer};
 use exa_mcp_server::transport::http::{
-    self, Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies,
+    self, AllowedHosts, AllowedOrigins, AnonymousAccess, AuthMode, HttpConfig, HttpLimits,
+    TrustedProxies,
 };
 use exa_mcp_store::MemoryStore;
 use tokio::net::TcpListener;
@@ -61,16 +62,16 @@ async fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}/mcp", listener.local_addr()?);
     let config = HttpConfig {
-        hosts: Hosts::new(None, None)?,
-        origins: Origins::new(None)?,
-        proxies: Proxies::default(),
-        open_metrics: false,
+        hosts: AllowedHosts::new(None, None)?,
+        origins: AllowedOrigins::new(None)?,
+        proxies: TrustedProxies::default(),
+        public_metrics: false,
         limits: HttpLimits::default(),
     };
-    let gate = Gate::Passthrough {
+    let gate = AuthMode::Passthrough {
         secret: Secret::random()?,
         key_in_url: false,
-        guests: Guests::OneUser,
+        anonymous_access: AnonymousAccess::SharedUser,
         known_keys: KnownKeys::default(),
     };
     let store = Arc::new(MemoryStore::default());

@@ -21,12 +21,12 @@ describe("signing in", () => {
       await signIn(page, "no-such-token");
       const problem = page.locator("#sign-in-problem");
       await problem.getByText("Unauthorized: Invalid or missing authentication token.").waitFor();
-      assert.equal(await page.locator("#board").isVisible(), false);
+      assert.equal(await page.locator("#dashboard").isVisible(), false);
       await signIn(page, "script-token-of-the-tests");
       await problem.getByText("Forbidden: Admin token required.").waitFor();
       await signIn(page, "tökén-☃");
-      await problem.getByText("letters that no token has").waitFor();
-      assert.equal(await page.locator("#board").isVisible(), false);
+      await problem.getByText("characters that tokens cannot contain").waitFor();
+      assert.equal(await page.locator("#dashboard").isVisible(), false);
       // Browsers tell of refused requests by themselves; there is nothing else.
       assert.ok(seen.errors.every((error) => error.startsWith("Failed to load resource")), seen.errors.join());
       assert.equal(seen.errors.length, 2);
@@ -53,19 +53,19 @@ describe("signing in", () => {
 
     const { page: other } = await open(here.browser.context, here.server);
     await other.getByLabel("Admin token").waitFor();
-    assert.equal(await other.locator("#board").isVisible(), false);
+    assert.equal(await other.locator("#dashboard").isVisible(), false);
     await other.close();
 
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Admin token").waitFor();
-    assert.equal(await page.locator("#board").isVisible(), false);
-    assert.equal(await page.locator("#board tbody tr, #board svg").count(), 0);
+    assert.equal(await page.locator("#dashboard").isVisible(), false);
+    assert.equal(await page.locator("#dashboard tbody tr, #dashboard svg").count(), 0);
     assert.equal(await page.getByLabel("Admin token").inputValue(), "");
 
     await enter(page);
     await page.reload();
     await page.getByLabel("Admin token").waitFor();
-    assert.equal(await page.locator("#board").isVisible(), false);
+    assert.equal(await page.locator("#dashboard").isVisible(), false);
     await assertClean(page, seen);
     await page.close();
   });
@@ -99,17 +99,17 @@ describe("what is shown", () => {
     assert.equal(await byDay.locator(".bar").count(), 30);
     const name = `${today.day}: ${sum(today.dollars)}, ${today.requests} requests`;
     assert.equal(await byDay.locator(".bar-group title").last().textContent(), name);
-    const byPerson = page.getByRole("img", { name: /^Cost by person/ });
-    const labels = await byPerson.locator(".name").allTextContents();
+    const byUser = page.getByRole("img", { name: /^Cost by user/ });
+    const labels = await byUser.locator(".name").allTextContents();
     assert.equal(labels.length, Object.keys(users).length);
-    const titles = await byPerson.locator(".bar-group title").allTextContents();
+    const titles = await byUser.locator(".bar-group title").allTextContents();
     assert.equal(titles[0], `${SCRIPT}: ${sum(users[SCRIPT].dollars)}, 4 requests`);
-    const lengths = await byPerson.locator(".bar").evaluateAll((bars) => bars.map((bar) => bar.width.baseVal.value));
+    const lengths = await byUser.locator(".bar").evaluateAll((bars) => bars.map((bar) => bar.width.baseVal.value));
     const share = users[IMAGE].dollars / users[SCRIPT].dollars;
     assert.ok(Math.abs(lengths[1] / lengths[0] - share) < 0.01, `${lengths} ${share}`);
 
-    await page.getByText("By person as a table").click();
-    const cells = await inTable(page, "by-person-table").first().locator("td").allTextContents();
+    await page.getByText("By user as a table").click();
+    const cells = await inTable(page, "by-user-table").first().locator("td").allTextContents();
     assert.deepEqual(cells, [SCRIPT, "4", sum(users[SCRIPT].dollars)]);
     await page.getByText("By day as a table").click();
     assert.equal(await inTable(page, "by-day-table").count(), 30);
@@ -142,7 +142,7 @@ describe("what is shown", () => {
     assert.match(await tile("Exa keys ready").textContent(), /^1 of 1/);
     assert.match(await tile("Sessions").textContent(), /^2/);
     assert.equal(await inTable(page, "keys").count(), 1);
-    const facts = await page.locator("#facts").textContent();
+    const facts = await page.locator("#details").textContent();
     assert.ok(facts.includes(`${SCRIPT} (1)`), facts);
     assert.match(facts, /Storeok.*store\.db/);
     const all = await page.content();

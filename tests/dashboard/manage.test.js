@@ -22,10 +22,10 @@ describe("looking after tokens", () => {
     const { page, seen } = await open(here.browser.context, here.server);
     await enter(page);
     await page.getByRole("button", { name: "New token" }).click();
-    await page.getByLabel("User").fill("ann <b>");
-    await page.getByLabel("Ends").fill("2999-12-31T12:00");
+    await page.getByLabel("User", { exact: true }).fill("ann <b>");
+    await page.getByLabel("Expires").fill("2999-12-31T12:00");
     await page.locator("summary", { hasText: "Limits" }).click();
-    await page.getByLabel("Requests a minute").fill("1000");
+    await page.getByLabel("Requests per minute").fill("1000");
     await page.getByRole("button", { name: "Create token" }).click();
     const secret = await page.locator("#secret").inputValue();
     assert.match(secret, /^exa_mcp_/);
@@ -33,7 +33,7 @@ describe("looking after tokens", () => {
     await page.getByRole("button", { name: "Copy" }).click();
     await page.getByText("Copied.").waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
     await page.locator("#secret").waitFor({ state: "detached" });
     assert.ok(!(await page.content()).includes(secret));
 
@@ -42,22 +42,22 @@ describe("looking after tokens", () => {
     assert.equal(await ann.search("a search of ann"), "answered");
 
     const row = rowOf(page, "ann <b>");
-    await row.getByText("1,000 a minute").waitFor();
+    await row.getByText("1,000 per minute").waitFor();
     await row.getByRole("button", { name: /^Limit/ }).click();
-    await page.getByLabel("Requests a minute").fill("");
-    await page.getByLabel("Dollars a day", { exact: true }).fill("2.5");
+    await page.getByLabel("Requests per minute").fill("");
+    await page.getByLabel("Dollars per day", { exact: true }).fill("2.5");
     await page.getByLabel("Tools and sets").fill("web_search_exa, no_such_tool");
     await page.getByRole("button", { name: "Save limits" }).click();
     await page.locator("dialog .problem").getByText("no_such_tool").waitFor();
     assert.match(seen.errors.pop(), /400/);
     await page.getByLabel("Tools and sets").fill("web_search_exa");
     await page.getByRole("button", { name: "Save limits" }).click();
-    await row.getByText("$2.50 a day").waitFor();
+    await row.getByText("$2.50 per day").waitFor();
     const limits = await limitsOf("ann <b>");
     assert.equal(limits.requestsPerMinute, null);
     assert.equal(limits.dollarsPerDay, 2.5);
     assert.deepEqual(limits.tools, ["web_search_exa"]);
-    const entry = inTable(page, "audit-table").filter({ hasText: "Token changed" }).first();
+    const entry = inTable(page, "audit-table").filter({ hasText: "Token updated" }).first();
     assert.match(await entry.textContent(), /ann <b>.*dollarsPerDay: 2\.5/);
 
     await row.getByRole("button", { name: /^Revoke/ }).click();
@@ -68,7 +68,7 @@ describe("looking after tokens", () => {
     await row.waitFor({ state: "detached" });
     const refused = await ann.begin();
     assert.deepEqual(refused, { status: 403, message: "Forbidden: Token has been revoked" });
-    await page.getByLabel("Show ended ones").check();
+    await page.getByLabel("Show inactive tokens").check();
     await row.getByText("revoked").waitFor();
     assert.equal(await row.getByRole("button").count(), 0);
     await inTable(page, "audit-table").filter({ hasText: "Token revoked" }).first().waitFor();
@@ -84,18 +84,18 @@ describe("looking after tokens", () => {
     await row.getByRole("button", { name: /^Rotate/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
     const secret = await page.locator("#secret").inputValue();
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
     assert.equal((await new Caller(here.server, made.token).begin()).status, 401);
     assert.equal((await new Caller(here.server, secret).begin()).status, 200);
 
     await row.getByRole("button", { name: /^Expire/ }).click();
-    await page.getByLabel("Ends").selectOption("at");
+    await page.getByLabel("Expires").selectOption("at");
     await page.getByLabel("Time").fill("2999-01-01T00:00");
-    await page.getByRole("button", { name: "Set the end" }).click();
+    await page.getByRole("button", { name: "Set expiry" }).click();
     await row.getByText(/until/).waitFor();
     assert.equal((await new Caller(here.server, secret).begin()).status, 200);
     await row.getByRole("button", { name: /^Expire/ }).click();
-    await page.getByRole("button", { name: "Set the end" }).click();
+    await page.getByRole("button", { name: "Set expiry" }).click();
     await row.waitFor({ state: "detached" });
     assert.equal((await new Caller(here.server, secret).begin()).status, 403);
     await assertClean(page, seen);
@@ -117,7 +117,7 @@ describe("looking after tokens", () => {
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.waitForFunction(() => document.activeElement.id === "create");
     await page.keyboard.press("Enter");
-    assert.equal(await page.getByLabel("User").inputValue(), "");
+    assert.equal(await page.getByLabel("User", { exact: true }).inputValue(), "");
     await page.keyboard.type("cy");
     await page.keyboard.press("Enter");
     await page.locator("#secret").waitFor();
@@ -139,7 +139,7 @@ describe("looking after tokens", () => {
     await page.getByText("Page 1 of 2").waitFor();
     await page.getByRole("button", { name: "Next" }).click();
     await page.getByText("Page 2 of 2").waitFor();
-    await page.getByLabel("Find a person or token").fill("many-07");
+    await page.getByLabel("Find a user or token").fill("many-07");
     await rowOf(page, "many-07").waitFor();
     assert.equal(await inTable(page, "tokens-table").count(), 1);
 
@@ -174,7 +174,7 @@ describe("a crowd", () => {
         await page.getByText(`Page ${number} of 241`).waitFor();
       }
       assert.match(await inTable(page, "tokens-table").first().textContent(), /person-99/);
-      await page.getByLabel("Find a person or token").fill("PERSON-1199");
+      await page.getByLabel("Find a user or token").fill("PERSON-1199");
       await page.getByText("11 tokens").waitFor();
       await rowOf(page, "person-11999").waitFor();
       assert.equal(await inTable(page, "tokens-table").count(), 11);
@@ -225,7 +225,7 @@ describe("what goes wrong", () => {
     await admin(own, `/admin/tokens/${id}/revoke`, {});
     await page.clock.runFor(5_000);
     await page.locator("#sign-in-problem").getByText("Forbidden: Token has been revoked.").waitFor();
-    assert.equal(await page.locator("#board").isVisible(), false);
+    assert.equal(await page.locator("#dashboard").isVisible(), false);
     await enter(page);
     await own.stop();
     await page.clock.runFor(5_000);

@@ -42,6 +42,7 @@ fn otel_numbers_follow_the_conventions() {
     let called = points(&metrics, "http.client.request.duration");
     assert_eq!(called[0]["http.response.status_code"], "200");
     for name in [
+        "exa_mcp.result.tokens",
         "exa_mcp.answer.tokens",
         "exa_mcp.cost",
         "exa_mcp.cache.hits",

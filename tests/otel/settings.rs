@@ -98,7 +98,7 @@ fn otel_settings_that_cannot_be_used_do_not_keep_the_server_from_serving() {
     call(&mut server);
     let ended = server.end();
     assert!(
-        ended.stderr.contains("Nothing is sent by OpenTelemetry"),
+        ended.stderr.contains("OpenTelemetry export is disabled"),
         "{}",
         ended.stderr
     );

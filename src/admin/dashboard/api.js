@@ -1,51 +1,51 @@
-// The admin API. The token is in a variable of this file and nowhere else, so it ends with the page.
+// Client for the admin API. The token is stored only in a variable of this module, so it is gone with the page.
 
 let token = null;
 
-/** An answer that is no success, in words. */
-export class Refusal extends Error {
+/** A failed request. */
+export class ApiError extends Error {
   constructor(message, { status = 0, signsOut = false } = {}) {
     super(message);
     this.status = status;
-    /** Whether it is the token that opens nothing here. */
+    /** Whether the token was rejected. */
     this.signsOut = signsOut;
   }
 }
 
 export const isSignedIn = () => token !== null;
 
-/** Keeps a token. Headers hold Latin letters only, so another one cannot be right. */
-export function remember(text) {
+/** Stores a token. HTTP headers only allow Latin-1 characters, so a token with others is invalid. */
+export function setToken(text) {
   if (!/^[\x21-\x7e\x80-\xff]+$/.test(text)) {
-    throw new Refusal("This is no token: it holds letters that no token has.");
+    throw new ApiError("Invalid token: it contains characters that tokens cannot contain.");
   }
   token = text;
 }
 
-export function forget() {
+export function clearToken() {
   token = null;
 }
 
-/** What the server says of itself to everybody. */
+/** Returns the public health of the server. */
 export async function health() {
-  return answered(await send("GET", "/health", undefined, {}));
+  return parseResponse(await send("GET", "/health", undefined, {}));
 }
 
-export const read = (path) => ask("GET", path);
-export const post = (path, body) => ask("POST", path, body ?? {});
-export const patch = (path, body) => ask("PATCH", path, body);
+export const read = (path) => request("GET", path);
+export const post = (path, body) => request("POST", path, body ?? {});
+export const patch = (path, body) => request("PATCH", path, body);
 
-/** The path of a token and of what is done with it. */
-export const ofToken = (id, action) =>
+/** Returns the path of a token or of an action on it. */
+export const tokenPath = (id, action) =>
   `/admin/tokens/${encodeURIComponent(id)}${action ? `/${action}` : ""}`;
 
-async function ask(method, path, body) {
-  const asked = token;
-  const answer = await send(method, path, body, { Authorization: `Bearer ${asked}` });
-  const told = await answered(answer);
-  // An answer that comes after the sign-out belongs to nobody.
-  if (token !== asked) throw new Refusal("You have signed out.");
-  return told;
+async function request(method, path, body) {
+  const sentToken = token;
+  const response = await send(method, path, body, { Authorization: `Bearer ${sentToken}` });
+  const data = await parseResponse(response);
+  // Discard a response that arrives after the user signed out.
+  if (token !== sentToken) throw new ApiError("You have signed out.");
+  return data;
 }
 
 async function send(method, path, body, headers) {
@@ -57,28 +57,28 @@ async function send(method, path, body, headers) {
   try {
     return await fetch(path, options);
   } catch {
-    throw new Refusal("The server cannot be reached. Is it running?");
+    throw new ApiError("The server cannot be reached. Is it running?");
   }
 }
 
-async function answered(answer) {
-  const status = answer.status;
-  let told = null;
+async function parseResponse(response) {
+  const status = response.status;
+  let data = null;
   try {
-    told = await answer.json();
+    data = await response.json();
   } catch {
-    throw new Refusal(`What came is no answer of the server (HTTP ${status}).`, { status });
+    throw new ApiError(`Unexpected response (HTTP ${status}).`, { status });
   }
-  if (answer.ok) return told;
-  // Only whoever is not let in is asked for another token.
-  const signsOut = answer.headers.has("WWW-Authenticate");
-  throw new Refusal(inWords(answer, told?.error?.message), { status, signsOut });
+  if (response.ok) return data;
+  // Only a rejected token signs the user out.
+  const signsOut = response.headers.has("WWW-Authenticate");
+  throw new ApiError(errorMessage(response, data?.error?.message), { status, signsOut });
 }
 
-function inWords(answer, message) {
-  const said = typeof message === "string" ? message : `The server answered with HTTP ${answer.status}`;
-  const wait = Number(answer.headers.get("Retry-After"));
+function errorMessage(response, message) {
+  const text = typeof message === "string" ? message : `The server responded with HTTP ${response.status}`;
+  const wait = Number(response.headers.get("Retry-After"));
   const when = wait > 0 ? ` Try again in ${wait} ${wait === 1 ? "second" : "seconds"}` : "";
-  const end = /[.!?]$/.test(said) ? "" : ".";
-  return `${said}${end}${when}${when ? "." : ""}`;
+  const end = /[.!?]$/.test(text) ? "" : ".";
+  return `${text}${end}${when}${when ? "." : ""}`;
 }

@@ -1,20 +1,20 @@
-// Signing in and out, and asking again as time goes by.
+// Sign-in, sign-out and periodic refresh.
 
 import * as api from "./api.js";
 import * as audit from "./audit.js";
 import * as dialogs from "./dialogs.js";
-import { byId, say } from "./dom.js";
+import { byId, announce } from "./dom.js";
 import * as live from "./live.js";
 import * as tokens from "./tokens.js";
 import * as usage from "./usage.js";
 
-/** What goes on now is asked for that often, in milliseconds. */
-const PULSE = 4_000;
-/** Everything else is asked for with every so many of these. */
-const BEATS = 8;
+/** How often the live state is polled, in milliseconds. */
+const POLL_INTERVAL = 4_000;
+/** Everything else is refreshed once per this many polls. */
+const POLLS_PER_REFRESH = 8;
 
 let timer = null;
-let beats = 0;
+let polls = 0;
 
 async function start() {
   byId("sign-in-form").addEventListener("submit", signIn);
@@ -26,22 +26,22 @@ async function start() {
   tokens.start(() => attempt(refresh), attempt);
   audit.start(attempt);
   live.start(attempt);
-  document.addEventListener("visibilitychange", wake);
-  // A page that a browser keeps for going back must not keep the token.
+  document.addEventListener("visibilitychange", refreshIfVisible);
+  // A page in the browser's back/forward cache must not retain the token.
   window.addEventListener("pagehide", () => signOut());
   try {
     const { mode } = await api.health();
-    show(mode === "passthrough" ? "nothing" : "sign-in");
+    show(mode === "passthrough" ? "no-tokens" : "sign-in");
   } catch (error) {
     show("sign-in");
-    complain(error.message);
+    showError(error.message);
   }
 }
 
-/** Shows one of the parts of the page. */
+/** Shows one part of the page. */
 function show(part) {
-  for (const id of ["nothing", "sign-in", "board"]) byId(id).hidden = id !== part;
-  for (const id of ["nav", "sign-out", "fresh"]) byId(id).hidden = part !== "board";
+  for (const id of ["no-tokens", "sign-in", "dashboard"]) byId(id).hidden = id !== part;
+  for (const id of ["nav", "sign-out", "updated"]) byId(id).hidden = part !== "dashboard";
   if (part === "sign-in") byId("token").focus();
 }
 
@@ -49,62 +49,62 @@ async function signIn(event) {
   event.preventDefault();
   const field = byId("token");
   const button = event.target.querySelector("button");
-  problem(null);
+  showSignInError(null);
   button.disabled = true;
   try {
-    api.remember(field.value.trim());
+    api.setToken(field.value.trim());
     await tokens.load();
     field.value = "";
-    show("board");
+    show("dashboard");
     byId("main").focus();
-    say("You are signed in.");
+    announce("You are signed in.");
     await attempt(refresh);
   } catch (error) {
-    api.forget();
-    problem(error.message);
+    api.clearToken();
+    showSignInError(error.message);
     field.select();
   } finally {
     button.disabled = false;
   }
 }
 
-/** Forgets the token and everything that it let the page see. */
+/** Clears the token and all data. */
 function signOut(why) {
   if (!api.isSignedIn()) return;
-  api.forget();
+  api.clearToken();
   clearTimeout(timer);
   dialogs.close();
   for (const part of [live, usage, tokens, audit]) part.clear();
   byId("token").value = "";
-  complain(null);
+  showError(null);
   show("sign-in");
-  problem(why ?? null);
-  say("You are signed out.");
+  showSignInError(why ?? null);
+  announce("You are signed out.");
 }
 
-function problem(text) {
-  const place = byId("sign-in-problem");
-  place.textContent = text ?? "";
-  place.hidden = !text;
+function showSignInError(text) {
+  const element = byId("sign-in-problem");
+  element.textContent = text ?? "";
+  element.hidden = !text;
 }
 
-/** Says above everything what does not work now. */
-function complain(text) {
-  const place = byId("message");
-  place.textContent = text ?? "";
-  place.className = "notice bad";
-  place.hidden = !text;
+/** Shows an error at the top of the page, or hides it. */
+function showError(text) {
+  const element = byId("message");
+  element.textContent = text ?? "";
+  element.className = "notice bad";
+  element.hidden = !text;
 }
 
-/** Does something that may fail; whoever is not let in any more is signed out. */
-async function attempt(deed) {
+/** Runs an action that may fail. A rejected token signs the user out. */
+async function attempt(action) {
   try {
-    await deed();
-    complain(null);
+    await action();
+    showError(null);
   } catch (error) {
     if (!api.isSignedIn()) return;
     if (error.signsOut) signOut(error.message);
-    else complain(error.message);
+    else showError(error.message);
   }
 }
 
@@ -113,47 +113,47 @@ async function loadUsage() {
   live.showTiles();
 }
 
-/** Asks for everything, and begins to count the time anew. */
+/** Reloads everything and restarts polling. */
 async function refresh() {
   clearTimeout(timer);
-  beats = 0;
+  polls = 0;
   try {
     await Promise.all([tokens.load(), usage.load()]);
     await Promise.all([live.load(), audit.load()]);
-    freshAsOfNow();
+    showUpdateTime();
   } finally {
-    wait();
+    schedulePoll();
   }
 }
 
-function wait() {
+function schedulePoll() {
   clearTimeout(timer);
-  if (api.isSignedIn()) timer = setTimeout(beat, PULSE);
+  if (api.isSignedIn()) timer = setTimeout(poll, POLL_INTERVAL);
 }
 
-/** Nobody looks at a hidden page, so nothing is asked for it. */
-async function beat() {
+/** Polls the live state, unless the page is hidden. */
+async function poll() {
   if (document.hidden) return;
-  beats += 1;
-  if (beats >= BEATS) {
+  polls += 1;
+  if (polls >= POLLS_PER_REFRESH) {
     await attempt(refresh);
     return;
   }
   await attempt(async () => {
     await live.load();
-    freshAsOfNow();
+    showUpdateTime();
   });
-  wait();
+  schedulePoll();
 }
 
-function wake() {
+function refreshIfVisible() {
   if (!document.hidden && api.isSignedIn()) attempt(refresh);
 }
 
 const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
-function freshAsOfNow() {
-  byId("fresh").textContent = `Updated ${clock.format(new Date())}`;
+function showUpdateTime() {
+  byId("updated").textContent = `Updated ${clock.format(new Date())}`;
 }
 
 start();

@@ -1,41 +1,41 @@
-// Bars, drawn as SVG. Each chart has a name and a summary, and each bar says its value.
+// Bar charts as SVG. Each chart has a name and a summary, and each bar a tooltip with its value.
 
 import { draw } from "./dom.js";
 
 const HEIGHT = 230;
-const ROW = 30;
-const EDGE = { top: 12, right: 8, bottom: 26, left: 56 };
+const ROW_HEIGHT = 30;
+const MARGIN = { top: 12, right: 8, bottom: 26, left: 56 };
 
 /**
- * Upright bars in their order; `bars` are `{label, value, title}`, and `show` writes a value. The
- * chart is drawn again whenever its place changes its width.
+ * Vertical bars in order; `bars` are `{label, value, title}`, and `show` formats a value. The
+ * chart is redrawn when the width of its container changes.
  */
-export function columns(place, bars, options) {
-  keepDrawn(place, (width) => columnsAt(width, bars, options));
+export function columns(container, bars, options) {
+  attach(container, (width) => columnsAt(width, bars, options));
 }
 
-/** Level bars, each with its name above it. */
-export function rows(place, bars, options) {
-  keepDrawn(place, (width) => rowsAt(width, bars, options));
+/** Horizontal bars, each with its name above it. */
+export function rows(container, bars, options) {
+  attach(container, (width) => rowsAt(width, bars, options));
 }
 
-const drawers = new WeakMap();
-const sizes = new ResizeObserver((entries) => {
+const renderers = new WeakMap();
+const resizeObserver = new ResizeObserver((entries) => {
   for (const { target, contentRect } of entries) redraw(target, contentRect.width);
 });
 
-function keepDrawn(place, drawer) {
-  drawers.set(place, drawer);
-  sizes.observe(place);
-  redraw(place, place.clientWidth);
+function attach(container, render) {
+  renderers.set(container, render);
+  resizeObserver.observe(container);
+  redraw(container, container.clientWidth);
 }
 
-function redraw(place, width) {
-  const drawer = drawers.get(place);
-  if (drawer && width > 0) place.replaceChildren(drawer(Math.round(width)));
+function redraw(container, width) {
+  const render = renderers.get(container);
+  if (render && width > 0) container.replaceChildren(render(Math.round(width)));
 }
 
-function drawing(width, height, { name, summary }, ...parts) {
+function svg(width, height, { name, summary }, ...parts) {
   return draw(
     "svg",
     { role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `${name}. ${summary}` },
@@ -46,18 +46,18 @@ function drawing(width, height, { name, summary }, ...parts) {
 }
 
 function columnsAt(width, bars, options) {
-  const right = width - EDGE.right;
-  const bottom = HEIGHT - EDGE.bottom;
-  const scale = steps(Math.max(0, ...bars.map((bar) => bar.value)), options.smallest);
-  const y = (value) => bottom - ((bottom - EDGE.top) * value) / scale.at(-1);
-  const slot = (right - EDGE.left) / bars.length;
+  const right = width - MARGIN.right;
+  const bottom = HEIGHT - MARGIN.bottom;
+  const scale = tickValues(Math.max(0, ...bars.map((bar) => bar.value)), options.smallest);
+  const y = (value) => bottom - ((bottom - MARGIN.top) * value) / scale.at(-1);
+  const slot = (right - MARGIN.left) / bars.length;
   const parts = scale.flatMap((value) => gridLine(y(value), right, options.show(value)));
   bars.forEach((bar, at) => {
-    const x = EDGE.left + slot * at;
+    const x = MARGIN.left + slot * at;
     parts.push(column(bar, x, slot, y));
   });
   parts.push(...labels(bars, slot, right));
-  return drawing(width, HEIGHT, options, ...parts);
+  return svg(width, HEIGHT, options, ...parts);
 }
 
 function column(bar, x, slot, y) {
@@ -67,8 +67,8 @@ function column(bar, x, slot, y) {
     "g",
     { class: "bar-group" },
     draw("title", {}, bar.title),
-    // The whole slot answers to the pointer, so that small bars can be found.
-    draw("rect", { class: "slot", x, y: EDGE.top, width: slot, height: y(0) - EDGE.top }),
+    // The whole slot reacts to the pointer, so that small bars are easy to hit.
+    draw("rect", { class: "slot", x, y: MARGIN.top, width: slot, height: y(0) - MARGIN.top }),
     draw("rect", {
       class: "bar",
       x: x + gap / 2,
@@ -82,53 +82,53 @@ function column(bar, x, slot, y) {
 
 function gridLine(y, right, text) {
   return [
-    draw("line", { class: "grid", x1: EDGE.left, x2: right, y1: y, y2: y }),
-    draw("text", { class: "tick", x: EDGE.left - 8, y: y + 4, "text-anchor": "end" }, text),
+    draw("line", { class: "grid", x1: MARGIN.left, x2: right, y1: y, y2: y }),
+    draw("text", { class: "tick", x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, text),
   ];
 }
 
-/** As many labels as have room, counted from the newest. */
+/** Returns as many labels as fit, starting from the newest. */
 function labels(bars, slot, right) {
   const every = Math.max(1, Math.ceil(64 / slot));
   const shown = bars.map((bar, at) => ({ bar, at }));
   return shown
     .filter(({ at }) => (bars.length - 1 - at) % every === 0)
     .map(({ bar, at }) => {
-      const middle = EDGE.left + slot * (at + 0.5);
+      const middle = MARGIN.left + slot * (at + 0.5);
       const tight = middle > right - 24;
       const x = tight ? right : middle;
       const anchor = tight ? "end" : "middle";
       return draw("text", { class: "tick", x, y: HEIGHT - 8, "text-anchor": anchor }, bar.label);
     })
-    .filter((label) => Number(label.getAttribute("x")) > EDGE.left + 12);
+    .filter((label) => Number(label.getAttribute("x")) > MARGIN.left + 12);
 }
 
 function rowsAt(width, bars, options) {
-  const most = Math.max(0, ...bars.map((bar) => bar.value)) || 1;
-  const room = Math.max(20, Math.floor(width / 7.2) - 10);
+  const max = Math.max(0, ...bars.map((bar) => bar.value)) || 1;
+  const maxLabel = Math.max(20, Math.floor(width / 7.2) - 10);
   const parts = bars.map((bar, at) => {
-    const y = at * (ROW + 8);
-    const length = bar.value > 0 ? Math.max(2, (width * bar.value) / most) : 0;
+    const y = at * (ROW_HEIGHT + 8);
+    const length = bar.value > 0 ? Math.max(2, (width * bar.value) / max) : 0;
     return draw(
       "g",
       { class: "bar-group" },
       draw("title", {}, bar.title),
-      draw("text", { class: "name", x: 0, y: y + 13 }, shortened(bar.label, room)),
+      draw("text", { class: "name", x: 0, y: y + 13 }, truncate(bar.label, maxLabel)),
       draw("text", { class: "tick", x: width, y: y + 13, "text-anchor": "end" }, options.show(bar.value)),
       draw("rect", { class: "track", x: 0, y: y + 20, width, height: 8, rx: 4 }),
       draw("rect", { class: "bar", x: 0, y: y + 20, width: length, height: 8, rx: Math.min(4, length / 2) }),
     );
   });
-  return drawing(width, Math.max(1, bars.length) * (ROW + 8), options, ...parts);
+  return svg(width, Math.max(1, bars.length) * (ROW_HEIGHT + 8), options, ...parts);
 }
 
-function shortened(text, most) {
+function truncate(text, max) {
   const letters = [...text];
-  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
+  return letters.length > max ? `${letters.slice(0, max - 1).join("")}…` : text;
 }
 
-/** Round values from nought to at least the highest. */
-function steps(highest, smallest) {
+/** Returns round values from zero to at least the highest. */
+function tickValues(highest, smallest) {
   const top = Math.max(highest, smallest);
   const power = 10 ** Math.floor(Math.log10(top / 4));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size * 4 >= top);

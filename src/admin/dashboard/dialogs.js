@@ -1,25 +1,25 @@
-// What an admin does with tokens, each in a dialog of its own.
+// Dialogs for creating and changing tokens.
 
-import { ofToken, patch, post } from "./api.js";
-import { byId, fill, make, say } from "./dom.js";
+import { tokenPath, patch, post } from "./api.js";
+import { byId, fill, make, announce } from "./dom.js";
 import * as form from "./form.js";
 
 let refresh = async () => {};
-/** The button that opened the dialog, by its `data-focus`, since tables are made anew. */
+/** The `data-focus` of the button that opened the dialog. The button itself may be re-rendered. */
 let opener = null;
 
-export function start(afterwards) {
-  refresh = afterwards;
+export function start(onChange) {
+  refresh = onChange;
   const dialog = byId("dialog");
   dialog.addEventListener("cancel", (event) => {
-    // A slip of the finger must not lose a secret.
+    // An accidental Escape must not lose a secret.
     if (byId("secret")) event.preventDefault();
   });
   dialog.addEventListener("close", () => {
-    // A secret must not stay behind in a closed dialog.
+    // A closed dialog must not retain a secret.
     fill(dialog);
-    const again = [...document.querySelectorAll("[data-focus]")];
-    const button = again.find((candidate) => candidate.dataset.focus === opener);
+    const candidates = [...document.querySelectorAll("[data-focus]")];
+    const button = candidates.find((candidate) => candidate.dataset.focus === opener);
     (button ?? byId("create")).focus();
   });
 }
@@ -29,10 +29,10 @@ export function close() {
 }
 
 /**
- * Opens a form. `deed` does what the form is for; what it throws is shown, and the form stays open.
- * What it gives is the secret of a token to be shown, or nothing.
+ * Opens a form. `action` runs on submit; its error is shown, and the form stays open. It may return a token whose
+ * value is shown.
  */
-function open({ title, fields, button, kind = "primary", deed, done }) {
+function open({ title, fields, button, kind = "primary", action, done }) {
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const send = make("button", { type: "submit", class: kind }, button);
   const cancel = make("button", { type: "button", class: "plain", click: close }, "Cancel");
@@ -41,11 +41,11 @@ function open({ title, fields, button, kind = "primary", deed, done }) {
     problem.hidden = true;
     send.disabled = true;
     try {
-      const secret = await deed();
-      // Shown before anything else is asked for: it cannot be asked for again.
+      const secret = await action();
+      // Show the secret first: the server never returns it again.
       if (secret) showSecret(secret);
       else close();
-      say(done);
+      announce(done);
       refresh();
     } catch (error) {
       problem.textContent = error.message;
@@ -65,34 +65,34 @@ function show(title, content) {
   if (!dialog.open) dialog.showModal();
 }
 
-const whose = (token) =>
+const tokenLine = (token) =>
   make(
     "p",
     {},
     "Token ",
     make("code", {}, token.tokenPrefix),
     " of ",
-    make("strong", {}, token.userId ?? "nobody in particular"),
+    make("strong", {}, token.userId ?? "no user"),
     ".",
   );
 
 export function create() {
-  const sharing = "All tokens of one user share notes, tasks and kept answers.";
+  const sharing = "All tokens of one user share notes, tasks and cached results.";
   const user = form.text("User", { id: "new-user", maxlength: 128 }, sharing);
-  const role = form.choice("Role", "new-role", [
+  const role = form.select("Role", "new-role", [
     ["user", "User: may use the tools"],
     ["admin", "Admin: may use the tools and this page"],
   ]);
-  const end = form.time("Ends", "new-end", "Empty: never.");
+  const expiry = form.time("Expires", "new-expiry", "Leave empty for no expiry.");
   const limits = form.limits({}, {});
   open({
     title: "New token",
     button: "Create token",
-    fields: [user.line, role.line, end.line, form.folded("Limits", limits.line)],
-    done: "The token was made.",
-    deed: async () => {
-      const wish = { role: role.value(), expiresAt: end.value(), limits: limits.value() };
-      return post("/admin/tokens", { ...wish, userId: user.value() });
+    fields: [user.line, role.line, expiry.line, form.collapsed("Limits", limits.line)],
+    done: "Token created.",
+    action: async () => {
+      const fields = { role: role.value(), expiresAt: expiry.value(), limits: limits.value() };
+      return post("/admin/tokens", { ...fields, userId: user.value() });
     },
   });
 }
@@ -102,92 +102,92 @@ export function editLimits(token) {
   open({
     title: "Limits",
     button: "Save limits",
-    fields: [whose(token), limits.line],
-    done: "The limits were changed.",
-    deed: async () => {
-      await patch(ofToken(token.id), { limits: limits.value() });
+    fields: [tokenLine(token), limits.line],
+    done: "Limits updated.",
+    action: async () => {
+      await patch(tokenPath(token.id), { limits: limits.value() });
     },
   });
 }
 
 export function rotate(token) {
-  const grace = form.choice("The old text ends", "grace", [
-    ["0", "at once"],
-    ["600", "in 10 minutes"],
-    ["3600", "in one hour"],
+  const grace = form.select("Old value stays valid", "grace", [
+    ["0", "No"],
+    ["600", "For 10 minutes"],
+    ["3600", "For one hour"],
   ]);
   open({
     title: "Rotate token",
     button: "Rotate",
-    fields: [whose(token), make("p", {}, "It gets a new text. Use and limits stay."), grace.line],
-    done: "The token has a new text.",
-    deed: () => post(ofToken(token.id, "rotate"), { graceSeconds: Number(grace.value()) }),
+    fields: [tokenLine(token), make("p", {}, "The token gets a new value. Usage and limits stay the same."), grace.line],
+    done: "Token rotated.",
+    action: () => post(tokenPath(token.id, "rotate"), { graceSeconds: Number(grace.value()) }),
   });
 }
 
 export function expire(token) {
-  const when = form.choice("Ends", "end-kind", [
+  const when = form.select("Expires", "expiry-kind", [
     ["now", "Now"],
-    ["at", "At the time below"],
+    ["at", "At a specific time"],
     ["never", "Never"],
   ]);
-  const end = form.time("Time", "end-at", null, token.expiresAt);
-  const needed = () => {
-    end.line.hidden = when.value() !== "at";
-    end.input.required = when.value() === "at";
+  const expiry = form.time("Time", "expiry-at", null, token.expiresAt);
+  const updateTimeField = () => {
+    expiry.line.hidden = when.value() !== "at";
+    expiry.input.required = when.value() === "at";
   };
-  when.input.addEventListener("change", needed);
-  needed();
+  when.input.addEventListener("change", updateTimeField);
+  updateTimeField();
   open({
-    title: "End of the token",
-    button: "Set the end",
-    fields: [whose(token), when.line, end.line],
-    done: "The end of the token was set.",
-    deed: async () => {
-      const wishes = { now: {}, never: { expiresAt: null }, at: { expiresAt: end.value() } };
-      await post(ofToken(token.id, "expire"), wishes[when.value()]);
+    title: "Token expiry",
+    button: "Set expiry",
+    fields: [tokenLine(token), when.line, expiry.line],
+    done: "Expiry updated.",
+    action: async () => {
+      const bodies = { now: {}, never: { expiresAt: null }, at: { expiresAt: expiry.value() } };
+      await post(tokenPath(token.id, "expire"), bodies[when.value()]);
     },
   });
 }
 
 export function revoke(token) {
-  const warning = "Whoever uses it is refused from now on. This cannot be taken back.";
+  const warning = "Clients that use it are rejected immediately. This cannot be undone.";
   open({
     title: "Revoke token?",
     button: "Revoke",
     kind: "danger",
-    fields: [whose(token), make("p", {}, warning)],
-    done: "The token was revoked.",
-    deed: async () => {
-      await post(ofToken(token.id, "revoke"));
+    fields: [tokenLine(token), make("p", {}, warning)],
+    done: "Token revoked.",
+    action: async () => {
+      await post(tokenPath(token.id, "revoke"));
     },
   });
 }
 
-/** Shows the text of a token, which the server will not tell again. */
+/** Shows the value of a token, which the server never returns again. */
 function showSecret({ token, userId }) {
-  const said = make("span", { class: "quiet", role: "status" });
+  const status = make("span", { class: "muted", role: "status" });
   const text = make("input", { id: "secret", type: "text", readonly: true, "aria-label": "The token" });
   text.value = token;
   const copy = make("button", { type: "button", class: "plain", id: "copy" }, "Copy");
   copy.addEventListener("click", async () => {
-    said.textContent = (await copied(text)) ? "Copied." : "Select the text and copy it.";
+    status.textContent = (await copyText(text)) ? "Copied." : "Select the token and copy it.";
   });
-  const end = make("button", { type: "button", class: "primary", click: close }, "I have kept it");
+  const done = make("button", { type: "button", class: "primary", click: close }, "I have saved it");
   const content = make(
     "div",
     {},
-    make("p", {}, "The token of ", make("strong", {}, userId ?? "nobody in particular"), " is shown this once:"),
+    make("p", {}, "The token of ", make("strong", {}, userId ?? "no user"), " is shown only once:"),
     make("div", { class: "secret" }, text, copy),
-    said,
-    make("div", { class: "buttons" }, end),
+    status,
+    make("div", { class: "buttons" }, done),
   );
-  show("Keep this token", content);
+  show("Save this token", content);
   text.select();
 }
 
-/** Copies; where the page came without encryption, browsers have only the old way. */
-async function copied(input) {
+/** Copies the text. Without HTTPS, browsers only support `execCommand`. */
+async function copyText(input) {
   try {
     await navigator.clipboard.writeText(input.value);
     return true;

@@ -1,20 +1,20 @@
-// Elements and words. Everything from the server becomes text nodes or attributes, never markup.
+// DOM helpers and formatting. Data from the server becomes text nodes or attributes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 export const byId = (id) => document.getElementById(id);
 
-/** An element with attributes (functions become listeners) and children, of which `null` is none. */
+/** Creates an element with attributes (functions become listeners) and children (`null` is skipped). */
 export function make(name, attributes = {}, ...children) {
-  return filled(document.createElement(name), attributes, children);
+  return populate(document.createElement(name), attributes, children);
 }
 
-/** The same in a drawing. */
+/** Creates an SVG element in the same way. */
 export function draw(name, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, name), attributes, children);
+  return populate(document.createElementNS(SVG, name), attributes, children);
 }
 
-function filled(element, attributes, children) {
+function populate(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
@@ -24,16 +24,16 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** Replaces what is in an element; whatever had the focus by its `data-focus` has it again. */
+/** Replaces the children of an element and restores the focus by `data-focus`. */
 export function fill(element, ...children) {
   const focused = element.contains(document.activeElement) && document.activeElement.dataset.focus;
   element.replaceChildren(...children);
   if (!focused) return;
-  const again = [...element.querySelectorAll("[data-focus]")];
-  again.find((candidate) => candidate.dataset.focus === focused)?.focus();
+  const candidates = [...element.querySelectorAll("[data-focus]")];
+  candidates.find((candidate) => candidate.dataset.focus === focused)?.focus();
 }
 
-/** A table; columns are `{title, cell, number}`, and `cell` gives text or an element. */
+/** Creates a table. Columns are `{title, cell, number}`, where `cell` returns text or an element. */
 export function table(columns, rows, { caption, empty = "Nothing yet." } = {}) {
   if (rows.length === 0) return make("p", { class: "empty" }, empty);
   const kind = (column) => (column.number ? "number" : null);
@@ -43,7 +43,7 @@ export function table(columns, rows, { caption, empty = "Nothing yet." } = {}) {
   const line = (row) =>
     make(
       "tr",
-      { class: row.ended ? "ended" : null },
+      { class: row.inactive ? "inactive" : null },
       ...columns.map((column) =>
         make("td", { class: kind(column), "data-title": column.title }, column.cell(row)),
       ),
@@ -51,61 +51,61 @@ export function table(columns, rows, { caption, empty = "Nothing yet." } = {}) {
   return make(
     "table",
     {},
-    caption ? make("caption", { class: "away" }, caption) : null,
+    caption ? make("caption", { class: "visually-hidden" }, caption) : null,
     make("thead", {}, make("tr", {}, ...heads)),
     make("tbody", {}, ...rows.map(line)),
   );
 }
 
-/** A term and what there is to say about it. */
-export function fact(term, ...said) {
-  return make("div", {}, make("dt", {}, term), make("dd", {}, ...said));
+/** Creates a term with its description. */
+export function detail(term, ...content) {
+  return make("div", {}, make("dt", {}, term), make("dd", {}, ...content));
 }
 
-/** A small coloured word; `tone` is good, fair, bad or dim. */
+/** Creates a badge; `tone` is good, warning, bad or neutral. */
 export function badge(word, tone) {
   return make("span", { class: `badge ${tone}` }, word);
 }
 
-/** Tells those who do not see the page. */
-export function say(text) {
-  byId("said").textContent = text;
+/** Announces a text to screen readers. */
+export function announce(text) {
+  byId("announcements").textContent = text;
 }
 
-const whole = new Intl.NumberFormat("en");
+const integer = new Intl.NumberFormat("en");
 const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const fine = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+const fraction = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 
-export const count = (number) => whole.format(number ?? 0);
+export const count = (number) => integer.format(number ?? 0);
 
-/** Dollars; small sums with more digits, since a search costs less than a cent. */
+/** Formats dollars; small amounts with more digits, since a search costs less than a cent. */
 export function dollars(sum) {
   const value = sum ?? 0;
-  return `$${(Math.abs(value) < 1 ? fine : cents).format(value)}`;
+  return `$${(Math.abs(value) < 1 ? fraction : cents).format(value)}`;
 }
 
-/** Something of which there are so many. */
-export const many = (number, one, more) => `${count(number)} ${number === 1 ? one : more}`;
+/** Formats a count with its noun. */
+export const plural = (number, one, more) => `${count(number)} ${number === 1 ? one : more}`;
 
 const day = { month: "short", day: "numeric" };
 const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
 const thisYear = new Intl.DateTimeFormat("en", { ...day, ...time });
 const anyYear = new Intl.DateTimeFormat("en", { ...day, year: "numeric" });
 
-/** A moment in the time of the reader; those far away by their day alone. */
-export function moment(iso, none = "–") {
+/** Formats a time in the local time zone; other years without the time of day. */
+export function timestamp(iso, none = "–") {
   const at = iso ? new Date(iso) : null;
   if (!at || Number.isNaN(at.getTime())) return none;
   const near = at.getFullYear() === new Date().getFullYear();
   return make("time", { datetime: iso, title: iso }, (near ? thisYear : anyYear).format(at));
 }
 
-/** Something, with a little more about it below. */
-export function withMore(first, more) {
-  return make("span", {}, first, more ? make("span", { class: "quiet below" }, more) : null);
+/** Shows a value with a detail below it. */
+export function withDetail(first, more) {
+  return make("span", {}, first, more ? make("span", { class: "muted below" }, more) : null);
 }
 
-/** How long something took or takes. */
+/** Formats a duration. */
 export function duration(seconds) {
   const parts = [
     [86400, "d"],
@@ -116,8 +116,8 @@ export function duration(seconds) {
   const first = parts.findIndex(([size]) => seconds >= size);
   if (first < 0) return "0 s";
   const [size, unit] = parts[first];
-  const said = `${Math.floor(seconds / size)} ${unit}`;
+  const text = `${Math.floor(seconds / size)} ${unit}`;
   const next = parts[first + 1];
   const rest = next ? Math.floor((seconds % size) / next[0]) : 0;
-  return rest > 0 ? `${said} ${rest} ${next[1]}` : said;
+  return rest > 0 ? `${text} ${rest} ${next[1]}` : text;
 }

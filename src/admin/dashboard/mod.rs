@@ -1,7 +1,7 @@
-//! `/admin`: a page on which an admin looks after the server.
+//! The dashboard at `/admin`.
 //!
-//! The page holds no data, so everybody may have it. What it shows it asks of the admin API with the
-//! token that is typed into it.
+//! The page itself contains no data and needs no authentication. It calls the admin API with the token that the
+//! user enters.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use http::{HeaderValue, Response, header};
 
 use super::ServerState;
 
-/// What the page may do: use its own script and style, and call the server that it came from.
+/// The content security policy: own scripts and styles, and requests to the same server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'none'; base-uri 'none'; \
                       frame-ancestors 'none'";
@@ -21,7 +21,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Everything that the page is made of: the path, the type and the content.
+/// The files of the dashboard: path, content type and content.
 const FILES: [(&str, &str, &str); 13] = [
     ("/admin", HTML, include_str!("page.html")),
     ("/admin/", HTML, include_str!("page.html")),
@@ -38,21 +38,24 @@ const FILES: [(&str, &str, &str); 13] = [
     ("/admin/usage.js", SCRIPT, include_str!("usage.js")),
 ];
 
-/// The page and its files.
+/// Returns the routes of the dashboard.
 pub(super) fn routes<S: ServerState>() -> Router<Arc<S>> {
-    let add = |router: Router<Arc<S>>, (path, kind, content)| {
-        router.route(path, get(move || async move { file(kind, content) }))
+    let add = |router: Router<Arc<S>>, (path, content_type, content)| {
+        router.route(
+            path,
+            get(move || async move { file(content_type, content) }),
+        )
     };
     FILES.into_iter().fold(Router::new(), add)
 }
 
-fn file(kind: &'static str, content: &'static str) -> Response<Body> {
-    let mut answer = Response::new(Body::from(content));
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+fn file(content_type: &'static str, content: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(content));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(POLICY),
     );
-    answer
+    response
 }

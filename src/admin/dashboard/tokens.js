@@ -1,107 +1,107 @@
-// The tokens: who has one, what it was used for, and what can be done with it.
+// The table of tokens with usage, limits and actions.
 
 import { read } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { badge, byId, count, dollars, fill, make, many, moment, table, withMore } from "./dom.js";
+import { badge, byId, count, dollars, fill, make, plural, timestamp, table, withDetail } from "./dom.js";
 
-/** So many tokens are on a page of the table. */
-const PAGE = 50;
-/** So long nothing must be typed before it is looked for, in milliseconds. */
-const TYPING = 200;
+/** The number of tokens per page. */
+const PAGE_SIZE = 50;
+/** The delay between typing and searching, in milliseconds. */
+const SEARCH_DELAY = 200;
 
-/** What came last, and what was asked for. */
-let told = null;
-/** The cursor of each page that was turned; the last is that of the page that is shown. */
-let turned = [null];
-let shown = "";
-let searching = null;
+/** The last response. */
+let data = null;
+/** The cursors of the pages up to the current one. */
+let cursors = [null];
+let rendered = "";
+let searchTimer = null;
 
-/** Reads the page that is shown anew. */
+/** Reloads the current page. */
 export async function load() {
-  await readPage(turned);
+  await readPage(cursors);
 }
 
 export function clear() {
-  told = null;
-  turned = [null];
-  shown = "";
-  clearTimeout(searching);
+  data = null;
+  cursors = [null];
+  rendered = "";
+  clearTimeout(searchTimer);
   byId("tokens-filter").value = "";
   byId("tokens-count").textContent = "";
   fill(byId("tokens-table"));
   fill(byId("tokens-pages"));
 }
 
-export const active = () => told?.stats.activeTokens ?? 0;
+export const active = () => data?.stats.activeTokens ?? 0;
 
-/** Whose it is; tokens need not name anybody. */
+/** Shows the user of a token, which may have none. */
 export function user({ userId, role }) {
   if (userId !== null) return make("span", { class: "user" }, userId);
-  return make("span", { class: "quiet" }, role === "admin" ? "admin" : "anonymous");
+  return make("span", { class: "muted" }, role === "admin" ? "admin" : "anonymous");
 }
 
 export function start(refresh, attempt) {
   dialogs.start(refresh);
-  const again = () => attempt(() => readPage([null]));
+  const reload = () => attempt(() => readPage([null]));
   byId("tokens-filter").addEventListener("input", () => {
-    clearTimeout(searching);
-    searching = setTimeout(again, TYPING);
+    clearTimeout(searchTimer);
+    searchTimer = setTimeout(reload, SEARCH_DELAY);
   });
-  byId("tokens-ended").addEventListener("change", again);
+  byId("tokens-inactive").addEventListener("change", reload);
   byId("tokens-pages").addEventListener("click", ({ target }) => {
-    const pages = { Previous: turned.slice(0, -1), Next: [...turned, told?.nextCursor] }[target.dataset.focus];
+    const pages = { Previous: cursors.slice(0, -1), Next: [...cursors, data?.nextCursor] }[target.dataset.focus];
     if (pages) attempt(() => readPage(pages));
   });
   byId("create").addEventListener("click", () => dialogs.create());
 }
 
-const wanted = () => byId("tokens-filter").value.trim();
-const withEnded = () => byId("tokens-ended").checked;
+const searchText = () => byId("tokens-filter").value.trim();
+const showsInactive = () => byId("tokens-inactive").checked;
 
-/** What is asked for; the server may have more tokens than a page should hold. */
-function question(cursor) {
-  const asked = new URLSearchParams({ limit: PAGE, active: !withEnded(), q: wanted() });
-  if (cursor !== null) asked.set("cursor", cursor);
-  return asked.toString();
+/** Returns the query for a page. */
+function queryString(cursor) {
+  const query = new URLSearchParams({ limit: PAGE_SIZE, active: !showsInactive(), q: searchText() });
+  if (cursor !== null) query.set("cursor", cursor);
+  return query.toString();
 }
 
 async function readPage(pages) {
-  const asked = question(pages.at(-1));
-  const answer = await read(`/admin/tokens?${asked}`).catch((error) => {
-    // The tokens of the environment may be others now, and the place in the list gone with them.
-    if (error.status === 400 && pages.length > 1) turned = [null];
+  const query = queryString(pages.at(-1));
+  const response = await read(`/admin/tokens?${query}`).catch((error) => {
+    // The cursor may be invalid because the tokens of the environment have changed.
+    if (error.status === 400 && pages.length > 1) cursors = [null];
     throw error;
   });
-  // Whoever typed on meanwhile asks for something else.
-  if (asked !== question(pages.at(-1))) return;
-  turned = pages;
-  told = answer;
-  // What has not changed stays as it is, so that nothing moves under the hands of the reader.
-  const text = JSON.stringify([asked, answer]);
-  if (text === shown) return;
+  // The search text has changed in the meantime.
+  if (query !== queryString(pages.at(-1))) return;
+  cursors = pages;
+  data = response;
+  // Unchanged content is not rendered again, so that nothing moves while the user works with it.
+  const text = JSON.stringify([query, response]);
+  if (text === rendered) return;
   show();
-  shown = text;
+  rendered = text;
 }
 
 function show() {
-  const marked = told.tokens.map((token) => ({ ...token, ended: !token.isActive }));
-  const { tokens, active: running } = told.matching;
-  const listed = withEnded() ? tokens : running;
-  const hidden = tokens - listed;
+  const rows = data.tokens.map((token) => ({ ...token, inactive: !token.isActive }));
+  const { tokens, active: activeCount } = data.matching;
+  const shownCount = showsInactive() ? tokens : activeCount;
+  const hidden = tokens - shownCount;
   byId("tokens-count").textContent =
-    many(listed, "token", "tokens") + (hidden > 0 ? `, ${count(hidden)} ended` : "");
-  const empty = wanted() ? "No token matches." : "There are no active tokens.";
-  fill(byId("tokens-table"), table(columns, marked, { caption: "Tokens", empty }));
-  fill(byId("tokens-pages"), ...pageButtons(Math.max(1, Math.ceil(listed / PAGE))));
+    plural(shownCount, "token", "tokens") + (hidden > 0 ? `, ${count(hidden)} inactive` : "");
+  const empty = searchText() ? "No token matches." : "No active tokens.";
+  fill(byId("tokens-table"), table(columns, rows, { caption: "Tokens", empty }));
+  fill(byId("tokens-pages"), ...pageButtons(Math.max(1, Math.ceil(shownCount / PAGE_SIZE))));
 }
 
 function pageButtons(pages) {
-  const page = turned.length;
-  const isLast = told.nextCursor === null;
+  const page = cursors.length;
+  const isLast = data.nextCursor === null;
   if (page === 1 && isLast) return [];
   const to = (label, off) =>
     make("button", { type: "button", class: "plain", disabled: off, "data-focus": label }, label);
-  const where = make("span", { class: "quiet" }, `Page ${count(page)} of ${count(pages)}`);
+  const where = make("span", { class: "muted" }, `Page ${count(page)} of ${count(pages)}`);
   return [to("Previous", page === 1), where, to("Next", isLast)];
 }
 
@@ -113,64 +113,64 @@ const columns = [
   { title: "Status", cell: (token) => status(token) },
   { title: "Requests", number: true, cell: (token) => count(token.usageCount) },
   { title: "Cost", number: true, cell: (token) => cost(token) },
-  { title: "Last used", cell: (token) => moment(token.lastUsedAt, "never") },
+  { title: "Last used", cell: (token) => timestamp(token.lastUsedAt, "never") },
   { title: "Limits", cell: (token) => limits(token) },
   { title: "Actions", cell: (token) => actions(token) },
 ];
 
 function status(token) {
-  if (token.revokedAt) return withMore(badge("revoked", "bad"), moment(token.revokedAt));
-  if (token.isExpired) return withMore(badge("expired", "dim"), moment(token.expiresAt));
-  const until = token.expiresAt ? make("span", {}, "until ", moment(token.expiresAt)) : null;
-  return withMore(badge("active", "good"), until);
+  if (token.revokedAt) return withDetail(badge("revoked", "bad"), timestamp(token.revokedAt));
+  if (token.isExpired) return withDetail(badge("expired", "neutral"), timestamp(token.expiresAt));
+  const until = token.expiresAt ? make("span", {}, "until ", timestamp(token.expiresAt)) : null;
+  return withDetail(badge("active", "good"), until);
 }
 
 function cost({ usage }) {
   const reserved = usage.reservedToday > 0 ? ` + ${dollars(usage.reservedToday)} reserved` : "";
   const spends = usage.dollarsToday > 0 || reserved;
   const today = spends ? `${dollars(usage.dollarsToday)}${reserved} today` : null;
-  return withMore(dollars(usage.dollars), today);
+  return withDetail(dollars(usage.dollars), today);
 }
 
-const LIMIT_WORDS = [
-  ["requestsPerMinute", (value) => `${count(value)} a minute`],
-  ["concurrentCalls", (value) => `${count(value)} at once`],
-  ["dollarsPerDay", (value) => `${dollars(value)} a day`],
-  ["softDollarsPerDay", (value) => `warned at ${dollars(value)} a day`],
-  ["dollarsPerMonth", (value) => `${dollars(value)} a month`],
-  ["softDollarsPerMonth", (value) => `warned at ${dollars(value)} a month`],
+const LIMIT_LABELS = [
+  ["requestsPerMinute", (value) => `${count(value)} per minute`],
+  ["concurrentCalls", (value) => `${count(value)} concurrent calls`],
+  ["dollarsPerDay", (value) => `${dollars(value)} per day`],
+  ["softDollarsPerDay", (value) => `warning at ${dollars(value)} per day`],
+  ["dollarsPerMonth", (value) => `${dollars(value)} per month`],
+  ["softDollarsPerMonth", (value) => `warning at ${dollars(value)} per month`],
   ["tools", (value) => `only ${value.join(", ")}`],
-  ["readOnly", (value) => (value ? "reading only" : null)],
+  ["readOnly", (value) => (value ? "read-only" : null)],
 ];
 
 function limits(token) {
-  const said = [];
-  for (const [name, inWords] of LIMIT_WORDS) {
+  const items = [];
+  for (const [name, format] of LIMIT_LABELS) {
     const value = token.limitsInForce[name];
-    const words = value === null || value === undefined ? null : inWords(value);
-    const usual = token.limits[name] === null || token.limits[name] === undefined;
-    if (words) said.push(make("li", { class: usual ? "quiet" : null }, words, usual ? " (usual)" : null));
+    const text = value === null || value === undefined ? null : format(value);
+    const isDefault = token.limits[name] === null || token.limits[name] === undefined;
+    if (text) items.push(make("li", { class: isDefault ? "muted" : null }, text, isDefault ? " (default)" : null));
   }
-  return said.length > 0
-    ? make("ul", { class: "limits" }, ...said)
-    : make("span", { class: "quiet" }, "none");
+  return items.length > 0
+    ? make("ul", { class: "limits" }, ...items)
+    : make("span", { class: "muted" }, "none");
 }
 
-/** What the server would refuse is not offered: tokens of the environment keep their text and end. */
+/** Returns the allowed actions: value and expiry of tokens from the environment cannot be changed. */
 function actions(token) {
-  const own = token.source === "admin";
-  const offered = [];
-  const offer = (label, deed, kind = "plain") => {
-    const whose = `${label} the token of ${token.userId ?? "nobody"}, ${token.tokenPrefix}`;
+  const isEditable = token.source === "admin";
+  const buttons = [];
+  const addButton = (label, action, kind = "plain") => {
+    const description = `${label} the token of ${token.userId ?? "no user"}, ${token.tokenPrefix}`;
     const options = { type: "button", class: `${kind} small`, "data-focus": `${label} ${token.id}` };
-    const button = make("button", { ...options, "aria-label": whose, click: () => deed(token) }, label);
-    offered.push(button);
+    const button = make("button", { ...options, "aria-label": description, click: () => action(token) }, label);
+    buttons.push(button);
   };
   if (!token.revokedAt) {
-    offer("Limit", dialogs.editLimits);
-    if (own) offer("Rotate", dialogs.rotate);
-    if (own) offer("Expire", dialogs.expire);
-    if (own || token.role !== "admin") offer("Revoke", dialogs.revoke, "danger");
+    addButton("Limit", dialogs.editLimits);
+    if (isEditable) addButton("Rotate", dialogs.rotate);
+    if (isEditable) addButton("Expire", dialogs.expire);
+    if (isEditable || token.role !== "admin") addButton("Revoke", dialogs.revoke, "danger");
   }
-  return make("span", { class: "actions" }, ...offered);
+  return make("span", { class: "actions" }, ...buttons);
 }

@@ -1,11 +1,11 @@
-// What was used, by day and by person.
+// Usage by day and by user.
 
 import { read } from "./api.js";
 import { columns, rows } from "./charts.js";
-import { byId, count, dollars, fill, make, many, table } from "./dom.js";
+import { byId, count, dollars, fill, make, plural, table } from "./dom.js";
 
-/** So many people have a bar of their own. */
-const MOST_PEOPLE = 12;
+/** The maximum number of users with their own bar. */
+const MAX_USERS = 12;
 
 const MEASURES = {
   dollars: { name: "Cost", show: dollars, smallest: 0.001 },
@@ -15,30 +15,30 @@ const MEASURES = {
 let days = [];
 
 export async function load() {
-  const told = await read(`/admin/usage?days=${byId("days").value}`);
-  days = [...told.days].reverse();
+  const response = await read(`/admin/usage?days=${byId("days").value}`);
+  days = [...response.days].reverse();
   show();
 }
 
 export function clear() {
   days = [];
-  for (const id of ["by-day", "by-person", "by-day-table", "by-person-table"]) fill(byId(id));
+  for (const id of ["by-day", "by-user", "by-day-table", "by-user-table"]) fill(byId(id));
 }
 
-/** What was used today, by UTC. */
+/** Returns the usage of today (UTC). */
 export const today = () => days.at(-1);
 
-/** What was used in the whole period. */
+/** Returns the usage of the whole period. */
 export const period = () => ({ days: days.length, ...sum(days) });
 
 export function show() {
   const checked = document.querySelector("input[name=measure]:checked");
   const measure = MEASURES[checked.value];
-  const people = byPerson();
+  const users = byUser();
   showDays(checked.value, measure);
-  showPeople(checked.value, measure, people);
+  showUsers(checked.value, measure, users);
   fill(byId("by-day-table"), dayTable());
-  fill(byId("by-person-table"), personTable(people));
+  fill(byId("by-user-table"), userTable(users));
 }
 
 function sum(parts) {
@@ -46,19 +46,19 @@ function sum(parts) {
   return { requests: total("requests"), dollars: total("dollars"), errors: total("errors") };
 }
 
-/** The people with what they used, whoever spent most first. */
-function byPerson() {
-  const people = new Map();
+/** Returns the usage per user, highest cost first. */
+function byUser() {
+  const users = new Map();
   for (const day of days) {
     for (const [user, used] of Object.entries(day.byUser)) {
-      people.set(user, [...(people.get(user) ?? []), used]);
+      users.set(user, [...(users.get(user) ?? []), used]);
     }
   }
-  const all = [...people].map(([user, parts]) => ({ user, ...sum(parts) }));
+  const all = [...users].map(([user, parts]) => ({ user, ...sum(parts) }));
   return all.sort((one, other) => other.dollars - one.dollars || other.requests - one.requests);
 }
 
-const used = (part) => `${dollars(part.dollars)}, ${many(part.requests, "request", "requests")}`;
+const describe = (part) => `${dollars(part.dollars)}, ${plural(part.requests, "request", "requests")}`;
 
 function showDays(field, measure) {
   const name = `${measure.name} by day`;
@@ -66,57 +66,57 @@ function showDays(field, measure) {
   const bars = days.map((day) => ({
     label: dayLabel(day.day),
     value: day[field],
-    title: `${day.day}: ${used(day)}`,
+    title: `${day.day}: ${describe(day)}`,
   }));
   const all = sum(days);
-  const summary = `${measure.show(all[field])} in ${many(days.length, "day", "days")}.`;
+  const summary = `${measure.show(all[field])} in ${plural(days.length, "day", "days")}.`;
   columns(byId("by-day"), bars, { ...measure, name, summary });
 }
 
-function showPeople(field, measure, people) {
-  const name = `${measure.name} by person`;
-  byId("by-person-title").textContent = name;
-  const ordered = [...people].sort((one, other) => other[field] - one[field]);
-  const shown = ordered.slice(0, MOST_PEOPLE);
-  const others = ordered.slice(MOST_PEOPLE);
+function showUsers(field, measure, users) {
+  const name = `${measure.name} by user`;
+  byId("by-user-title").textContent = name;
+  const ordered = [...users].sort((one, other) => other[field] - one[field]);
+  const shown = ordered.slice(0, MAX_USERS);
+  const others = ordered.slice(MAX_USERS);
   if (others.length > 0) {
-    shown.push({ user: many(others.length, "other", "others"), ...sum(others) });
+    shown.push({ user: plural(others.length, "other", "others"), ...sum(others) });
   }
   if (shown.length === 0) {
-    fill(byId("by-person"), make("p", { class: "empty" }, "Nobody has used anything in this time."));
+    fill(byId("by-user"), make("p", { class: "empty" }, "No usage in this period."));
     return;
   }
-  const bars = shown.map((person) => ({
-    label: person.user,
-    value: person[field],
-    title: `${person.user}: ${used(person)}`,
+  const bars = shown.map((entry) => ({
+    label: entry.user,
+    value: entry[field],
+    title: `${entry.user}: ${describe(entry)}`,
   }));
   const first = shown[0];
-  const summary = `${many(people.length, "person", "people")}; most: ${first.user} with ${used(first)}.`;
-  rows(byId("by-person"), bars, { ...measure, name, summary });
+  const summary = `${plural(users.length, "user", "users")}; most: ${first.user} with ${describe(first)}.`;
+  rows(byId("by-user"), bars, { ...measure, name, summary });
 }
 
 const dayNames = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" });
 const dayLabel = (day) => dayNames.format(new Date(`${day}T00:00:00Z`));
 
 function dayTable() {
-  const columnsOfDays = [
+  const dayColumns = [
     { title: "Day (UTC)", cell: (day) => day.day },
     { title: "Requests", number: true, cell: (day) => count(day.requests) },
     { title: "Errors", number: true, cell: (day) => count(day.errors) },
-    { title: "From the cache", number: true, cell: (day) => count(day.cacheHits) },
-    { title: "Without a price", number: true, cell: (day) => count(day.unpricedCalls) },
+    { title: "Cached", number: true, cell: (day) => count(day.cacheHits) },
+    { title: "Unpriced", number: true, cell: (day) => count(day.unpricedCalls) },
     { title: "Tokens returned", number: true, cell: (day) => count(day.tokens) },
     { title: "Cost", number: true, cell: (day) => dollars(day.dollars) },
   ];
-  return table(columnsOfDays, [...days].reverse(), { caption: "Usage by day" });
+  return table(dayColumns, [...days].reverse(), { caption: "Usage by day" });
 }
 
-function personTable(people) {
-  const columnsOfPeople = [
-    { title: "Person", cell: (person) => person.user },
-    { title: "Requests", number: true, cell: (person) => count(person.requests) },
-    { title: "Cost", number: true, cell: (person) => dollars(person.dollars) },
+function userTable(users) {
+  const userColumns = [
+    { title: "User", cell: (entry) => entry.user },
+    { title: "Requests", number: true, cell: (entry) => count(entry.requests) },
+    { title: "Cost", number: true, cell: (entry) => dollars(entry.dollars) },
   ];
-  return table(columnsOfPeople, people, { caption: "Usage by person" });
+  return table(userColumns, users, { caption: "Usage by user" });
 }

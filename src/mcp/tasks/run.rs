@@ -90,7 +90,7 @@ impl<T: Tools> Tasks<T> {
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
         // Boxed, because every wrapper holds the future once more, and there may be many tasks.
-        let task = tokio::spawn(telemetry::inherited(Box::pin(async move {
+        let task = tokio::spawn(telemetry::inherit_context(Box::pin(async move {
             let TaskObserver {
                 peer,
                 progress,
@@ -156,7 +156,7 @@ impl<T: Tools> Tasks<T> {
         let outcome = tools.run(call, context);
         // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
         let mut set = JoinSet::new();
-        set.spawn(telemetry::inherited(outcome));
+        set.spawn(telemetry::inherit_context(outcome));
         match timeout_at(now + remaining, set.join_next()).await {
             Ok(Some(Ok(outcome))) => {
                 if let Some(meter) = &self.meter {

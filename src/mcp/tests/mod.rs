@@ -33,7 +33,7 @@ use super::{
 };
 use crate::render::{OutputFormat, Rendered};
 use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
-use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
+use crate::transport::connection::{FLUSH_TIMEOUT, ServeError, serve_lines};
 use exa_mcp_model::LocalUser;
 
 /// The timeout for expected events, and the wait for unexpected ones.
@@ -174,7 +174,7 @@ async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let server = McpServer::local(tools, LocalUser::of_this_process());
-    let settle = server.settle(FLUSHING);
+    let settle = server.settle(FLUSH_TIMEOUT);
     let (handler, received) = server.only_handler();
     serve_lines(
         handler,

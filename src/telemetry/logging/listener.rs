@@ -1,7 +1,7 @@
-//! Log lines for whoever caused them: a client that asked to hear what its calls do.
+//! Log messages for the client whose call caused them, if it has set a log level.
 //!
-//! A call carries its listener with it, so nobody hears of the calls of others. As long as no client has
-//! asked, the call sites stay switched off and cost nothing.
+//! A call carries its own listener, so clients never see messages of other clients' calls. Until a client sets
+//! a level, the call sites are disabled and cost nothing.
 
 use std::fmt;
 use std::future::Future;
@@ -16,8 +16,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, Filter};
 
-/// The fields that a client is told. What users ask and what Exa answers is in none of them.
-const FIELDS: [&str; 10] = [
+/// The fields that are sent to clients. They contain neither queries nor results.
+const CLIENT_FIELDS: [&str; 10] = [
     "operation",
     "status",
     "milliseconds",
@@ -30,82 +30,82 @@ const FIELDS: [&str; 10] = [
     "question",
 ];
 
-/// The longest value that is told, in characters.
-const LONGEST: usize = 200;
+/// The maximum length of a value in characters.
+const MAX_VALUE_CHARS: usize = 200;
 
-/// Nobody listens.
-const NOBODY: u8 = u8::MAX;
+/// The level of a listener that receives nothing.
+const DISABLED: u8 = u8::MAX;
 
 tokio::task_local! {
-    static LISTENER: Listener;
+    static LISTENER: LogListener;
 }
 
-/// How severe a message is, in the words of the protocol.
+/// The severity of a message, as defined by MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Severity {
-    /// For finding errors in the program.
+    /// Debugging information.
     Debug,
-    /// What usually happens.
+    /// Normal operation.
     Info,
-    /// What happens seldom.
+    /// Normal but significant events.
     Notice,
-    /// What may lead to a failure.
+    /// A possible cause of failures.
     Warning,
     /// A failure.
     Error,
-    /// A failure of a part of the program.
+    /// A failed component.
     Critical,
-    /// Something must be done at once.
+    /// Immediate action is required.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }
 
-/// One message.
+/// A log message.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
-    /// How severe it is.
+pub(crate) struct LogEntry {
+    /// The severity.
     pub severity: Severity,
-    /// The message and what belongs to it.
+    /// The message text and its fields.
     pub data: Map<String, Value>,
 }
 
-/// Someone who hears what calls do. Clones share the level.
+/// Receives the log messages of calls. Clones share the level.
 #[derive(Clone)]
-pub(crate) struct Listener {
-    least: Arc<AtomicU8>,
-    tell: Arc<dyn Fn(Entry) + Send + Sync>,
+pub(crate) struct LogListener {
+    min_severity: Arc<AtomicU8>,
+    send: Arc<dyn Fn(LogEntry) + Send + Sync>,
 }
 
-impl Listener {
-    /// Hears nothing until a level is set.
-    pub(crate) fn new(tell: impl Fn(Entry) + Send + Sync + 'static) -> Self {
+impl LogListener {
+    /// Creates a listener that receives nothing until a level is set.
+    pub(crate) fn new(send: impl Fn(LogEntry) + Send + Sync + 'static) -> Self {
         Self {
-            least: Arc::new(AtomicU8::new(NOBODY)),
-            tell: Arc::new(tell),
+            min_severity: Arc::new(AtomicU8::new(DISABLED)),
+            send: Arc::new(send),
         }
     }
 
-    /// Hears messages that are at least this severe from now on.
-    pub(crate) fn listen(&self, least: Severity) {
-        self.least.store(least as u8, Ordering::Relaxed);
-        want(verbosity(least));
+    /// Sets the minimum severity.
+    pub(crate) fn set_level(&self, min_severity: Severity) {
+        self.min_severity
+            .store(min_severity as u8, Ordering::Relaxed);
+        raise_verbosity(verbosity(min_severity));
     }
 
-    fn hears(&self, severity: Severity) -> bool {
-        severity as u8 >= self.least.load(Ordering::Relaxed)
+    fn accepts(&self, severity: Severity) -> bool {
+        severity as u8 >= self.min_severity.load(Ordering::Relaxed)
     }
 
-    /// Runs a future whose messages this listener hears.
-    pub(crate) fn during<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
+    /// Runs a future whose messages go to this listener.
+    pub(crate) fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         LISTENER.scope(self, future)
     }
 }
 
-/// Runs a future with the listener of whoever calls this, if there is one: for work that goes on by
-/// itself.
-pub(crate) fn inherited<F>(future: F) -> impl Future<Output = F::Output> + Send
+/// Runs a future with the caller's listener, if there is one, for example in a spawned task.
+pub(crate) fn inherit_listener<F>(future: F) -> impl Future<Output = F::Output> + Send
 where
     F: Future + Send,
 {
@@ -118,11 +118,11 @@ where
     }
 }
 
-/// The most that anybody listens to, as a number of [`LevelFilter`]; it only grows.
-static WANTED: AtomicU8 = AtomicU8::new(0);
+/// The highest verbosity of all listeners. It never decreases.
+static MAX_VERBOSITY: AtomicU8 = AtomicU8::new(0);
 
-fn verbosity(least: Severity) -> u8 {
-    match least {
+fn verbosity(min_severity: Severity) -> u8 {
+    match min_severity {
         Severity::Debug => 4,
         Severity::Info => 3,
         Severity::Notice | Severity::Warning => 2,
@@ -141,58 +141,59 @@ fn filter(verbosity: u8) -> LevelFilter {
     }
 }
 
-/// Switches call sites on that were not needed before.
-fn want(verbosity: u8) {
-    if WANTED.fetch_max(verbosity, Ordering::Relaxed) < verbosity {
+/// Enables call sites that were not needed before.
+fn raise_verbosity(verbosity: u8) {
+    if MAX_VERBOSITY.fetch_max(verbosity, Ordering::Relaxed) < verbosity {
         tracing::callsite::rebuild_interest_cache();
     }
 }
 
-/// Lets through what a listener may want: our own messages, as far as anybody asked for them.
-pub(super) struct Wanted;
+/// Passes messages of this project's crates up to the highest verbosity of all listeners.
+pub(super) struct ListenerFilter;
 
-impl Wanted {
+impl ListenerFilter {
     pub(super) fn allows(metadata: &Metadata<'_>) -> bool {
         let own = metadata.target().starts_with(super::OWN_CRATES);
-        own && *metadata.level() <= Self::most()
+        own && *metadata.level() <= Self::max_level()
     }
 
-    /// The most that anybody asked for.
-    pub(super) fn most() -> LevelFilter {
-        filter(WANTED.load(Ordering::Relaxed))
+    /// Returns the highest verbosity of all listeners.
+    pub(super) fn max_level() -> LevelFilter {
+        filter(MAX_VERBOSITY.load(Ordering::Relaxed))
     }
 }
 
-impl<S: Subscriber> Filter<S> for Wanted {
+impl<S: Subscriber> Filter<S> for ListenerFilter {
     fn enabled(&self, metadata: &Metadata<'_>, _context: &Context<'_, S>) -> bool {
         Self::allows(metadata)
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        match Self::allows(metadata) {
-            true => Interest::always(),
-            false => Interest::never(),
+        if Self::allows(metadata) {
+            Interest::always()
+        } else {
+            Interest::never()
         }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(Self::most())
+        Some(Self::max_level())
     }
 }
 
-/// Tells messages to the listener of the call that caused them.
-pub(super) struct ToListener;
+/// Sends messages to the listener of the call that caused them.
+pub(super) struct ListenerLayer;
 
-impl<S: Subscriber> Layer<S> for ToListener {
+impl<S: Subscriber> Layer<S> for ListenerLayer {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
-        // Outside of a call nobody listens.
+        // Outside of a call there is no listener.
         let _ = LISTENER.try_with(|listener| {
             let severity = severity(event.metadata().level());
-            if listener.hears(severity) {
-                let mut data = Data::default();
+            if listener.accepts(severity) {
+                let mut data = EventFields::default();
                 event.record(&mut data);
                 let data = data.0;
-                (listener.tell)(Entry { severity, data });
+                (listener.send)(LogEntry { severity, data });
             }
         });
     }
@@ -207,46 +208,53 @@ fn severity(level: &Level) -> Severity {
     }
 }
 
-/// Gathers the message and the fields that may be told.
+/// Collects the message and the fields that clients may see.
 #[derive(Default)]
-struct Data(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Data {
-    fn put(&mut self, field: &Field, value: impl FnOnce() -> Value) {
+impl EventFields {
+    fn insert(&mut self, field: &Field, value: impl FnOnce() -> Value) {
         let name = field.name();
-        if name == "message" || FIELDS.contains(&name) {
+        if name == "message" || CLIENT_FIELDS.contains(&name) {
             self.0.insert(name.to_owned(), value());
         }
     }
 }
 
-impl Visit for Data {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, || {
-            value.chars().take(LONGEST).collect::<String>().into()
+        self.insert(field, || {
+            value
+                .chars()
+                .take(MAX_VALUE_CHARS)
+                .collect::<String>()
+                .into()
         });
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, || json!(value));
+        self.insert(field, || json!(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, || json!(value));
+        self.insert(field, || json!(value));
     }
 
     fn record_u128(&mut self, field: &Field, value: u128) {
-        self.put(field, || json!(u64::try_from(value).unwrap_or(u64::MAX)));
+        self.insert(field, || json!(u64::try_from(value).unwrap_or(u64::MAX)));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, || json!(value));
+        self.insert(field, || json!(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put(field, || {
+        self.insert(field, || {
             let text = format!("{value:?}");
-            text.chars().take(LONGEST).collect::<String>().into()
+            text.chars()
+                .take(MAX_VALUE_CHARS)
+                .collect::<String>()
+                .into()
         });
     }
 }
@@ -260,20 +268,23 @@ mod tests {
 
     use super::*;
 
-    /// What a listener of this level hears of a call.
-    async fn heard(least: Option<Severity>, call: impl Future<Output = ()>) -> Vec<Entry> {
-        let heard: Arc<Mutex<Vec<Entry>>> = Arc::default();
-        let keep = Arc::clone(&heard);
-        let listener = Listener::new(move |entry| keep.lock().unwrap().push(entry));
-        if let Some(least) = least {
-            listener.listen(least);
+    /// Returns the entries of a call that a listener with this level receives.
+    async fn received_entries(
+        min_severity: Option<Severity>,
+        call: impl Future<Output = ()>,
+    ) -> Vec<LogEntry> {
+        let received: Arc<Mutex<Vec<LogEntry>>> = Arc::default();
+        let sink = Arc::clone(&received);
+        let listener = LogListener::new(move |entry| sink.lock().unwrap().push(entry));
+        if let Some(min_severity) = min_severity {
+            listener.set_level(min_severity);
         }
-        let subscriber = tracing_subscriber::registry().with(ToListener);
+        let subscriber = tracing_subscriber::registry().with(ListenerLayer);
         let guard = tracing::subscriber::set_default(subscriber);
-        listener.during(call).await;
+        listener.scope(call).await;
         drop(guard);
-        let heard = heard.lock().unwrap();
-        heard.clone()
+        let received = received.lock().unwrap();
+        received.clone()
     }
 
     #[tokio::test]
@@ -288,19 +299,23 @@ mod tests {
             (Severity::Alert, 0),
             (Severity::Emergency, 0),
         ];
-        for (least, expected) in levels {
+        for (min_severity, expected) in levels {
             let call = async {
                 tracing::error!("an error");
                 tracing::warn!("a warning");
                 tracing::info!("an information");
                 tracing::debug!("a detail");
             };
-            assert_eq!(heard(Some(least), call).await.len(), expected, "{least:?}");
+            assert_eq!(
+                received_entries(Some(min_severity), call).await.len(),
+                expected,
+                "{min_severity:?}"
+            );
         }
     }
 
     #[tokio::test]
-    async fn only_known_fields_are_told() {
+    async fn sends_only_known_fields() {
         let call = async {
             let query = "what the user asked";
             tracing::info!(
@@ -310,22 +325,26 @@ mod tests {
                 "answered"
             );
         };
-        let heard = heard(Some(Severity::Info), call).await;
-        let data = Value::Object(heard.first().unwrap().data.clone());
+        let received = received_entries(Some(Severity::Info), call).await;
+        let data = Value::Object(received.first().unwrap().data.clone());
         let expected = json!({"message": "answered", "operation": "search", "milliseconds": 5});
         assert_eq!(data, expected);
     }
 
     #[tokio::test]
-    async fn nobody_hears_before_a_level_is_set_or_the_calls_of_others() {
-        assert!(heard(None, async { tracing::error!("e") }).await.is_empty());
+    async fn receives_nothing_without_a_level_or_from_other_calls() {
+        assert!(
+            received_entries(None, async { tracing::error!("e") })
+                .await
+                .is_empty()
+        );
         let call = async {
             let other = tokio::spawn(async { tracing::error!("of another") });
             other.await.unwrap();
-            let own = tokio::spawn(inherited(async { tracing::error!("own") }));
+            let own = tokio::spawn(inherit_listener(async { tracing::error!("own") }));
             own.await.unwrap();
         };
-        let heard = heard(Some(Severity::Debug), call).await;
-        assert_eq!(heard.len(), 1);
+        let received = received_entries(Some(Severity::Debug), call).await;
+        assert_eq!(received.len(), 1);
     }
 }

@@ -1,12 +1,12 @@
-//! Log lines: on standard error for the operator, since standard output belongs to the protocol, and to
-//! clients that listen.
+//! Logging to standard error, because standard output belongs to the protocol, and to clients that have set a
+//! log level.
 
 mod listener;
 mod request;
 
-pub(crate) use listener::{Entry, Listener, Severity, inherited};
+pub(crate) use listener::{LogEntry, LogListener, Severity, inherit_listener};
 pub(crate) use request::{
-    RequestFields, http_span, plain_rpc_id, record_rpc_id, record_session, record_user,
+    RequestFields, http_span, loggable_rpc_id, record_rpc_id, record_session, record_user,
     session_digest,
 };
 use tracing::level_filters::LevelFilter;
@@ -14,19 +14,19 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
-use self::listener::{ToListener, Wanted};
+use self::listener::{ListenerFilter, ListenerLayer};
 
-/// The crates of this program; all others are libraries.
+/// The prefix of this project's crates.
 pub(super) const OWN_CRATES: &str = "exa_mcp_";
 
-/// Starts logging at the level of `EXA_MCP_LOG_LEVEL`, or that of `EXA_MCP_DEBUG`; warnings and errors by default.
+/// Starts logging at the level of `EXA_MCP_LOG_LEVEL` or `EXA_MCP_DEBUG`. The default is `warn`.
 ///
 /// # Errors
 /// The level is unknown.
 pub(crate) fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(), String> {
     let level = level(level_name, debug)?;
     let targets = Targets::new()
-        .with_default(libraries(level))
+        .with_default(library_level(level))
         .with_target(OWN_CRATES, level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
@@ -34,16 +34,16 @@ pub(crate) fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(),
         .with_target(false);
     let subscriber = tracing_subscriber::registry()
         .with(lines.with_filter(targets))
-        .with(ToListener.with_filter(Wanted));
+        .with(ListenerLayer.with_filter(ListenerFilter));
     // A second start, as in tests, keeps the first logger.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
 
-/// How much libraries may tell. The one of the protocol tells every refused request as a warning and
-/// every notification at `info`, with what the client wrote in it; at `debug` it and others tell whole
-/// messages. What people ask and secrets in answers are for no log, so only errors are left.
-fn libraries(level: LevelFilter) -> LevelFilter {
+/// Returns the level for libraries. rmcp logs every rejected request as a warning and every notification at
+/// `info`, including client input; at `debug` it and others log whole messages. Queries and secrets must not
+/// end up in the log, so only errors pass.
+fn library_level(level: LevelFilter) -> LevelFilter {
     level.min(LevelFilter::ERROR)
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_sets_the_level() {
+    fn reads_the_level_from_the_environment() {
         assert_eq!(level(None, None), Ok(LevelFilter::WARN));
         assert_eq!(level(None, Some("true")), Ok(LevelFilter::DEBUG));
         assert_eq!(level(Some("INFO"), Some("true")), Ok(LevelFilter::INFO));

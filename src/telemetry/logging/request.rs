@@ -1,8 +1,7 @@
-//! What every log line of a request says of it: the id of the HTTP request, the user, the session, and
-//! the id that the client gave the request.
+//! The span fields of a request: HTTP request id, user, session, and JSON-RPC id.
 //!
-//! Over HTTP the id of a session lets its holder in where nobody needs a token, so only a short digest of
-//! it stands in the log.
+//! In passthrough mode a session id grants access to an anonymous session, so only a short digest of it is
+//! logged.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -12,24 +11,24 @@ use tracing::field::Empty;
 use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_text::is_identifier;
 
-/// Bytes of the digest of a session: enough to tell sessions apart, too few to find one.
+/// The length of a session digest in bytes: enough to distinguish sessions, too short to reveal the id.
 const DIGEST_BYTES: usize = 4;
 
-/// The fields of a request that are known when it reaches its handler.
+/// The fields that are known when a request reaches its handler.
 #[derive(Debug, Default)]
 pub(crate) struct RequestFields<'a> {
     /// The id of the HTTP request.
     pub(crate) id: Option<&'a str>,
-    /// Whoever makes it.
+    /// The user.
     pub(crate) user: Option<&'a str>,
-    /// The digest of its session.
+    /// The digest of the session id.
     pub(crate) session: Option<&'a str>,
-    /// The id that the client gave it.
+    /// The JSON-RPC id.
     pub(crate) rpc_id: Option<&'a str>,
 }
 
 impl RequestFields<'_> {
-    /// The span of a request whose handler runs in a task of its own.
+    /// Creates the span of a request whose handler runs in a separate task.
     pub(crate) fn span(&self) -> Span {
         let Self {
             id,
@@ -41,17 +40,17 @@ impl RequestFields<'_> {
     }
 }
 
-/// The span of an HTTP request, of which more becomes known while it is read.
+/// Creates the span of an HTTP request. Further fields are recorded later.
 pub(crate) fn http_span(id: &str) -> Span {
     tracing::error_span!("request", id, user = Empty, session = Empty, rpc_id = Empty)
 }
 
-/// Adds who makes the request at hand.
+/// Records the user of the current request.
 pub(crate) fn record_user(user: &Identity) {
     Span::current().record("user", user.as_str());
 }
 
-/// Adds to which session the request at hand belongs.
+/// Records the session of the current request.
 pub(crate) fn record_session(id: &str) {
     let span = Span::current();
     if !span.is_disabled() {
@@ -59,13 +58,13 @@ pub(crate) fn record_session(id: &str) {
     }
 }
 
-/// Adds the id that the client gave the request at hand.
+/// Records the JSON-RPC id of the current request.
 pub(crate) fn record_rpc_id(id: &Value) {
-    Span::current().record("rpc_id", plain_rpc_id(id));
+    Span::current().record("rpc_id", loggable_rpc_id(id));
 }
 
-/// The id of a request as it can be shown: a number, or a short name. Any other may hold what people ask.
-pub(crate) fn plain_rpc_id(id: &Value) -> String {
+/// Returns a JSON-RPC id if it is a number or a short name. Other ids may contain user input.
+pub(crate) fn loggable_rpc_id(id: &Value) -> String {
     match id {
         Value::Number(number) => number.to_string(),
         Value::String(text) if is_identifier(text) => text.clone(),
@@ -73,7 +72,7 @@ pub(crate) fn plain_rpc_id(id: &Value) -> String {
     }
 }
 
-/// A short digest of the id of a session: eight hexadecimal digits of its SHA-256.
+/// Returns a short digest of a session id: the first eight hexadecimal digits of its SHA-256 hash.
 pub(crate) fn session_digest(id: &str) -> String {
     to_hex(Sha256::digest(id.as_bytes()).iter().take(DIGEST_BYTES))
 }
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_told_apart_but_not_told() {
+    fn digests_distinguish_sessions() {
         let (one, other) = (session_digest("session-1"), session_digest("session-2"));
         assert_eq!((one.len(), one == other), (8, false));
         assert_eq!(one, session_digest("session-1"));

@@ -1,11 +1,10 @@
-//! Traces and metrics for a collector of OpenTelemetry, by its conventions for MCP.
+//! Export of traces and metrics to an OpenTelemetry collector, following its conventions for MCP.
 //!
-//! Where no collector is named nothing is started, and spans cost a look at an empty cell. What is sent
-//! leaves from threads of its own, out of queues that drop what does not fit: no answer waits for a
-//! collector.
+//! Without a configured collector nothing is started, and a span costs one atomic load. Data is sent from
+//! separate threads with bounded queues that drop excess items, so responses never wait for the collector.
 
-mod numbers;
-mod sender;
+mod collector;
+mod instruments;
 mod span;
 
 use std::env;
@@ -25,8 +24,8 @@ use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
 
-use self::numbers::Numbers;
-use self::sender::Sender;
+use self::collector::CollectorClient;
+use self::instruments::Instruments;
 use exa_mcp_exa_client::ConfigError;
 
 pub(crate) use self::span::Span;
@@ -34,81 +33,83 @@ pub(crate) use self::span::Span;
 const NAME: &str = env!("CARGO_PKG_NAME");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How long the last spans and numbers may take to leave. Clients kill a server that takes four seconds.
-const STOPPING: Duration = Duration::from_secs(3);
+/// How long sending the last spans and metrics may take. Clients kill a server after four seconds.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 static EXPORT: OnceLock<Export> = OnceLock::new();
 
-/// What is exported by this process.
+/// The exporters of this process.
 struct Export {
     traces: Option<(SdkTracerProvider, SdkTracer)>,
     metrics: SdkMeterProvider,
-    numbers: Numbers,
+    instruments: Instruments,
 }
 
-/// Why nothing is exported.
+/// The reason that the export could not start.
 #[derive(Debug, Error)]
 enum StartError {
     #[error("{0}")]
     Exporter(#[from] ExporterBuildError),
-    #[error("the endpoint for {0} is no address that begins with http:// or https://")]
+    #[error("the endpoint for {0} is not an http:// or https:// URL")]
     Endpoint(&'static str),
     #[error("{0}")]
     Client(#[from] ConfigError),
 }
 
-/// Runs the server, and exports what it does if a collector is named.
-pub(crate) async fn exporting<F: Future>(serving: F) -> F::Output {
+/// Runs the server, and exports traces and metrics if a collector is configured.
+pub(crate) async fn with_exporter<F: Future>(serving: F) -> F::Output {
     start();
     let served = serving.await;
     stop().await;
     served
 }
 
-/// An answer left, with this much in it.
-pub(super) fn told(tokens: u64, dollars: f64, cached: bool) {
+/// Records a tool result.
+pub(super) fn record_result(tokens: u64, dollars: f64, cached: bool) {
     if let Some(export) = export() {
-        export.numbers.told(tokens, dollars, cached);
+        export.instruments.record_result(tokens, dollars, cached);
     }
 }
 
-/// What is exported, once something is.
+/// Returns the exporters, if they are started.
 fn export() -> Option<&'static Export> {
     EXPORT.get()
 }
 
-/// Starts to export. A wrong setting is told, and is no reason not to serve.
+/// Starts the export. An invalid setting is logged and does not stop the server.
 fn start() {
-    let (traces, metrics) = (is_wanted("TRACES"), is_wanted("METRICS"));
+    let (traces, metrics) = (is_enabled("TRACES"), is_enabled("METRICS"));
     if !(traces || metrics) || EXPORT.get().is_some() {
         return;
     }
     match Export::new(traces, metrics) {
         Ok(export) => drop(EXPORT.set(export)),
         Err(error) => {
-            tracing::warn!("Nothing is sent by OpenTelemetry: {error}. Check the OTEL_ variables.");
+            tracing::warn!("OpenTelemetry export is disabled: {error}; check the OTEL_ variables");
         }
     }
 }
 
-/// Sends what is left, as far as that is possible in time.
+/// Sends the remaining data within the shutdown timeout.
 async fn stop() {
     let Some(export) = export() else {
         return;
     };
     let traces = tokio::task::spawn_blocking(|| {
         let (provider, _) = export.traces.as_ref()?;
-        provider.shutdown_with_timeout(STOPPING).ok()
+        provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT).ok()
     });
     let metrics = tokio::task::spawn_blocking(|| drop(export.metrics.shutdown()));
     let both = async { tokio::join!(traces, metrics) };
-    if timeout(STOPPING, both).await.is_err() {
-        tracing::warn!("The last traces and metrics were not sent: the collector takes too long");
+    if timeout(SHUTDOWN_TIMEOUT, both).await.is_err() {
+        tracing::warn!(
+            "the last traces and metrics were lost: the collector did not respond in time"
+        );
     }
 }
 
-/// Whether there is a collector for a signal, and nobody has turned it off.
-fn is_wanted(signal: &str) -> bool {
+/// Returns whether a collector is configured for a signal and the signal is not disabled.
+fn is_enabled(signal: &str) -> bool {
     let is = |name: &str, wanted: &str| {
         variable(name).is_some_and(|value| value.eq_ignore_ascii_case(wanted))
     };
@@ -116,13 +117,13 @@ fn is_wanted(signal: &str) -> bool {
     !off && endpoint(signal).is_some()
 }
 
-/// The address of the collector for a signal.
+/// Returns the URL of the collector for a signal.
 fn endpoint(signal: &str) -> Option<String> {
     variable(&format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
         .or_else(|| variable("OTEL_EXPORTER_OTLP_ENDPOINT"))
 }
 
-/// A variable that is set; an empty one counts as unset.
+/// Returns an environment variable. An empty one counts as unset.
 fn variable(name: &str) -> Option<String> {
     let value = env::var(name).ok()?;
     let value = value.trim();
@@ -132,30 +133,31 @@ fn variable(name: &str) -> Option<String> {
 impl Export {
     fn new(traces: bool, metrics: bool) -> Result<Self, StartError> {
         let resource = resource();
-        let traces = match traces {
-            true => Some(traced(resource.clone())?),
-            false => None,
+        let traces = if traces {
+            Some(build_tracer(resource.clone())?)
+        } else {
+            None
         };
         let provider = SdkMeterProvider::builder().with_resource(resource);
-        let provider = match metrics {
-            true => provider.with_periodic_exporter(measured()?),
-            // The numbers are then counted for nobody.
-            false => provider,
+        let provider = if metrics {
+            provider.with_periodic_exporter(build_metric_exporter()?)
+        } else {
+            provider
         };
         let metrics = provider.build();
         Ok(Self {
             traces,
-            numbers: Numbers::new(&metrics, scope()),
+            instruments: Instruments::new(&metrics, scope()),
             metrics,
         })
     }
 }
 
-fn traced(resource: Resource) -> Result<(SdkTracerProvider, SdkTracer), StartError> {
+fn build_tracer(resource: Resource) -> Result<(SdkTracerProvider, SdkTracer), StartError> {
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_shared_http_client(sender("TRACES")?)
-        .with_retry_policy(retries())
+        .with_shared_http_client(collector_client("TRACES")?)
+        .with_retry_policy(retry_policy())
         .build()?;
     let provider = SdkTracerProvider::builder()
         .with_resource(resource)
@@ -165,30 +167,30 @@ fn traced(resource: Resource) -> Result<(SdkTracerProvider, SdkTracer), StartErr
     Ok((provider, tracer))
 }
 
-fn measured() -> Result<MetricExporter, StartError> {
+fn build_metric_exporter() -> Result<MetricExporter, StartError> {
     let exporter = MetricExporter::builder()
         .with_http()
-        .with_shared_http_client(sender("METRICS")?)
-        .with_retry_policy(retries());
+        .with_shared_http_client(collector_client("METRICS")?)
+        .with_retry_policy(retry_policy());
     Ok(exporter.build()?)
 }
 
-fn sender(signal: &'static str) -> Result<Arc<Sender>, StartError> {
+fn collector_client(signal: &'static str) -> Result<Arc<CollectorClient>, StartError> {
     let milliseconds = variable(&format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT"))
         .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
         .and_then(|value| value.parse().ok());
     let patience = Duration::from_millis(milliseconds.unwrap_or(10_000));
-    // The words of the exporter would repeat the address, which may hold a password.
+    // The exporter's own error would repeat the URL, which may contain a password.
     let endpoint = endpoint(signal).and_then(|endpoint| Url::parse(&endpoint).ok());
     let endpoint = endpoint
         .filter(|url| matches!(url.scheme(), "http" | "https"))
         .ok_or(StartError::Endpoint(signal))?;
-    Ok(Arc::new(Sender::new(signal, &endpoint, patience)?))
+    Ok(Arc::new(CollectorClient::new(signal, &endpoint, patience)?))
 }
 
-/// A collector that is away for a moment is asked again; what it misses for longer is lost. All of it
-/// is over before the server may no longer wait at its end.
-fn retries() -> RetryPolicy {
+/// Retries for a moment if the collector is unavailable; data is lost after that. All retries end within the
+/// shutdown timeout.
+fn retry_policy() -> RetryPolicy {
     RetryPolicy::recommended()
         .with_max_retries(2)
         .with_max_delay(Duration::from_millis(500))
@@ -200,7 +202,7 @@ fn scope() -> InstrumentationScope {
         .build()
 }
 
-/// What the environment says of this service, under our own name where it names none.
+/// Returns the resource attributes of the environment, with a default service name.
 fn resource() -> Resource {
     let version = KeyValue::new("service.version", VERSION);
     let resource = Resource::builder_empty().with_attribute(version);
@@ -210,8 +212,9 @@ fn resource() -> Resource {
         .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
     let resource = resource.with_attributes(attributes);
     let name = known.get_ref(&Key::from_static_str("service.name"));
-    match name.is_none_or(|name| name.as_str().starts_with("unknown_service")) {
-        true => resource.with_service_name(NAME).build(),
-        false => resource.build(),
+    if name.is_none_or(|name| name.as_str().starts_with("unknown_service")) {
+        resource.with_service_name(NAME).build()
+    } else {
+        resource.build()
     }
 }

@@ -1,4 +1,4 @@
-//! Spans of requests and of calls of Exa.
+//! Spans of MCP requests and of calls to the Exa API.
 
 use std::str::FromStr;
 use std::time::Instant;
@@ -12,35 +12,38 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace as sdk;
 use url::Url;
 
-use super::super::{Asked, Called, Ended, Trace};
+use super::super::{CallAttributes, RequestAttributes, SpanOutcome, TraceContext};
 use super::{Export, export};
 
-/// What is part of a trace, and is measured. One that is dropped before its end was given up.
-pub(crate) struct Span(Option<Open>);
+/// A span with a duration metric. A span that is dropped before its end counts as cancelled.
+pub(crate) struct Span(Option<ActiveSpan>);
 
-struct Open {
+struct ActiveSpan {
     span: Option<sdk::Span>,
-    /// What the numbers are told apart by.
+    /// The attributes of the duration metric.
     labels: Vec<KeyValue>,
     duration: &'static Histogram<f64>,
-    /// Under which name and as which type the code of the end is known.
+    /// Builds the attribute for the status code.
     code: fn(i64) -> KeyValue,
     started: Instant,
 }
 
 impl Span {
-    /// Begins the span of a request; what it is about is asked for only if someone wants to know.
-    pub(crate) fn of_request(asked: impl FnOnce() -> Asked, parent: Option<&Trace>) -> Self {
-        Self(export().map(|export| Open::request(export, asked(), parent)))
+    /// Starts the span of a request. `attributes` is only called if spans are exported.
+    pub(crate) fn for_request(
+        attributes: impl FnOnce() -> RequestAttributes,
+        parent: Option<&TraceContext>,
+    ) -> Self {
+        Self(export().map(|export| ActiveSpan::request(export, attributes(), parent)))
     }
 
-    /// Begins the span of a call of Exa, within the trace that runs here.
-    pub(crate) fn of_call(called: impl FnOnce() -> Called) -> Self {
-        Self(export().map(|export| Open::call(export, called())))
+    /// Starts the span of a call to the Exa API within the current trace.
+    pub(crate) fn for_call(attributes: impl FnOnce() -> CallAttributes) -> Self {
+        Self(export().map(|export| ActiveSpan::call(export, attributes())))
     }
 
-    /// The trace as it goes on from here, if this span is part of one.
-    pub(crate) fn trace(&self) -> Option<Trace> {
+    /// Returns the trace context for requests made within this span.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
         let context = self.0.as_ref()?.span.as_ref()?.span_context();
         let flags = context.trace_flags().to_u8();
         let parent = format!(
@@ -48,11 +51,11 @@ impl Span {
             context.trace_id(),
             context.span_id()
         );
-        Trace::read(Some(&parent), Some(&context.trace_state().header()))
+        TraceContext::parse(Some(&parent), Some(&context.trace_state().header()))
     }
 
-    /// The request was about a prompt that there is.
-    pub(crate) fn name_prompt(&mut self, name: &str) {
+    /// Sets the name of the requested prompt, which must exist.
+    pub(crate) fn set_prompt_name(&mut self, name: &str) {
         let Some(open) = &mut self.0 else {
             return;
         };
@@ -65,9 +68,9 @@ impl Span {
     }
 
     /// Ends the span.
-    pub(crate) fn end(mut self, ended: impl FnOnce() -> Ended) {
+    pub(crate) fn end(mut self, outcome: impl FnOnce() -> SpanOutcome) {
         if let Some(open) = self.0.take() {
-            open.end(ended());
+            open.end(outcome());
         }
     }
 }
@@ -75,7 +78,7 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
-            open.end(Ended {
+            open.end(SpanOutcome {
                 code: None,
                 error: Some("cancelled".into()),
             });
@@ -83,94 +86,100 @@ impl Drop for Span {
     }
 }
 
-impl Open {
-    fn request(export: &'static Export, asked: Asked, parent: Option<&Trace>) -> Self {
-        let mut labels = vec![KeyValue::new("mcp.method.name", asked.method)];
-        let name = match asked.tool {
+impl ActiveSpan {
+    fn request(
+        export: &'static Export,
+        attributes: RequestAttributes,
+        parent: Option<&TraceContext>,
+    ) -> Self {
+        let mut labels = vec![KeyValue::new("mcp.method.name", attributes.method)];
+        let name = match attributes.tool {
             Some(tool) => {
-                let name = format!("{} {tool}", asked.method);
+                let name = format!("{} {tool}", attributes.method);
                 labels.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
                 labels.push(KeyValue::new("gen_ai.tool.name", tool));
                 name
             }
-            None => asked.method.to_owned(),
+            None => attributes.method.to_owned(),
         };
-        if let Some(version) = asked.version {
+        if let Some(version) = attributes.version {
             labels.push(KeyValue::new("mcp.protocol.version", version));
         }
-        if asked.over_http {
+        if attributes.over_http {
             labels.push(KeyValue::new("network.protocol.name", "http"));
             labels.push(KeyValue::new("network.transport", "tcp"));
         } else {
             labels.push(KeyValue::new("network.transport", "pipe"));
         }
-        let id = asked.id.map(|id| KeyValue::new("jsonrpc.request.id", id));
+        let id = attributes
+            .id
+            .map(|id| KeyValue::new("jsonrpc.request.id", id));
         let span = SpanBuilder::from_name(name)
             .with_kind(SpanKind::Server)
             .with_attributes(labels.iter().cloned().chain(id));
         Self {
-            span: begin(export, span, parent, true),
+            span: start_span(export, span, parent, true),
             labels,
-            duration: &export.numbers.requests,
+            duration: &export.instruments.requests,
             code: |code| KeyValue::new("rpc.response.status_code", code.to_string()),
             started: Instant::now(),
         }
     }
 
-    fn call(export: &'static Export, called: Called) -> Self {
+    fn call(export: &'static Export, attributes: CallAttributes) -> Self {
         let mut labels = vec![
-            KeyValue::new("http.request.method", called.method),
-            KeyValue::new("url.template", called.path),
+            KeyValue::new("http.request.method", attributes.method),
+            KeyValue::new("url.template", attributes.path),
         ];
-        if let Ok(url) = Url::parse(&called.base_url) {
+        if let Ok(url) = Url::parse(&attributes.base_url) {
             let host = url.host_str().unwrap_or_default().to_owned();
             labels.push(KeyValue::new("server.address", host));
             let port = url.port_or_known_default().map(i64::from);
             labels.extend(port.map(|port| KeyValue::new("server.port", port)));
         }
-        let operation = KeyValue::new("exa.operation", called.operation);
-        let span = SpanBuilder::from_name(format!("{} {}", called.method, called.path))
+        let operation = KeyValue::new("exa.operation", attributes.operation);
+        let span = SpanBuilder::from_name(format!("{} {}", attributes.method, attributes.path))
             .with_kind(SpanKind::Client)
             .with_attributes(labels.iter().cloned().chain([operation]));
         Self {
-            span: begin(export, span, Trace::current().as_ref(), false),
+            span: start_span(export, span, TraceContext::current().as_ref(), false),
             labels,
-            duration: &export.numbers.calls,
+            duration: &export.instruments.calls,
             code: |status| KeyValue::new("http.response.status_code", status),
             started: Instant::now(),
         }
     }
 
-    fn end(mut self, ended: Ended) {
-        let error = ended.error;
-        let told = [
-            ended.code.map(self.code),
+    fn end(mut self, outcome: SpanOutcome) {
+        let error = outcome.error;
+        let attributes = [
+            outcome.code.map(self.code),
             error.map(|error| KeyValue::new("error.type", error.into_owned())),
         ];
-        let failed = told.iter().skip(1).any(Option::is_some);
+        let failed = attributes.iter().skip(1).any(Option::is_some);
         if let Some(span) = &mut self.span {
-            span.set_attributes(told.iter().flatten().cloned());
+            span.set_attributes(attributes.iter().flatten().cloned());
             if failed {
-                // The words of an error may repeat what the client wrote.
+                // Error messages may repeat client input.
                 span.set_status(Status::error(""));
             }
             span.end();
         }
-        self.labels.extend(told.into_iter().flatten());
+        self.labels.extend(attributes.into_iter().flatten());
         let seconds = self.started.elapsed().as_secs_f64();
         self.duration.record(seconds, &self.labels);
     }
 }
 
-/// Begins a span within a trace, or one that is a trace by itself.
-fn begin(
+/// Starts a span within a trace, or a new trace.
+fn start_span(
     export: &Export,
     span: SpanBuilder,
-    parent: Option<&Trace>,
+    parent: Option<&TraceContext>,
     remote: bool,
 ) -> Option<sdk::Span> {
     let (_, tracer) = export.traces.as_ref()?;
-    let parent = parent.and_then(|parent| context(parent, remote));
+    let parent = parent.and_then(|parent| span_context(parent, remote));
     let context = match parent {
         Some(parent) => Context::new().with_remote_span_context(parent),
         None => Context::new(),
@@ -178,8 +187,8 @@ fn begin(
     Some(span.start_with_context(tracer, &context))
 }
 
-/// A trace as OpenTelemetry keeps it.
-fn context(trace: &Trace, remote: bool) -> Option<SpanContext> {
+/// Converts a trace context to OpenTelemetry's type.
+fn span_context(trace: &TraceContext, remote: bool) -> Option<SpanContext> {
     let mut headers = trace.clone().headers().map(|(_, value)| value);
     let (parent, state) = (headers.next()?, headers.next());
     let mut parts = parent.to_str().ok()?.split('-').skip(1);

@@ -1,4 +1,4 @@
-//! Who makes a request to `/mcp`, and for which session.
+//! Authenticates requests to `/mcp` and finds their session.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,181 +9,189 @@ use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode, header};
 use rmcp::model::ProtocolVersion;
 
-use super::Mcp;
-use super::fair_places::{Activity, Use};
-use super::gate::Entry;
-use super::in_session;
-use super::incoming::Reader;
-use super::outgoing::Accepts;
+use super::McpBackend;
+use super::auth::Authentication;
+use super::fair_slots::{Activity, ActivityKind};
+use super::message_check::MessageTarget;
 use super::peer::Peer;
-use super::restoring::catch_up;
-use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
-use super::state::Shared;
-use crate::http_response::{FORBIDDEN, bad_request, busy, error_response, set_header};
+use super::response::AcceptedFormat;
+use super::session_requests;
+use super::session_restore::apply_delta;
+use super::sessions::{SessionDelta, SessionError, SessionGuard, SessionLimit};
+use super::state::HttpState;
+use crate::http_response::{
+    FORBIDDEN, HttpRejection, bad_request, busy, error_without_id, set_header,
+};
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
 
-/// The header that names a version.
-pub(super) const VERSION: &str = "mcp-protocol-version";
+/// The header that names the protocol version.
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 
-/// The length of the longest header value that is looked at.
-const LONGEST_SESSION: usize = 128;
+/// The maximum length of a session id.
+const MAX_SESSION_ID_LEN: usize = 128;
 
-/// When to come back to a server that is full or about to end.
-const COME_BACK: Duration = Duration::from_secs(5);
+/// The `Retry-After` value when the server is full or shutting down.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-type Refused = Box<Response<Body>>;
-
-/// A request with what is known about it.
-pub(super) struct Visit {
+/// An authenticated request.
+pub(super) struct AdmittedRequest {
     pub(super) parts: Parts,
-    pub(super) entry: Entry,
-    /// The session that it belongs to, which stays while it is served.
-    pub(super) session: Option<(String, Held)>,
-    /// It names a version without a handshake.
-    pub(super) modern: bool,
-    pub(super) accepts: Accepts,
+    pub(super) auth: Authentication,
+    /// The session of the request, which stays alive while the guard exists.
+    pub(super) session: Option<(String, SessionGuard)>,
+    /// Whether the request names a protocol version without a handshake.
+    pub(super) is_stateless: bool,
+    pub(super) accepts: AcceptedFormat,
 }
 
-impl Visit {
-    /// For whom its messages are.
-    pub(super) async fn reader(&self) -> Reader {
+impl AdmittedRequest {
+    /// Returns who reads the messages of this request.
+    pub(super) async fn target(&self) -> MessageTarget {
         match &self.session {
-            _ if self.modern => Reader::Modern,
-            Some((_, held)) if in_session::suits(&self.parts) && held.is_running().await => {
-                Reader::Session
+            _ if self.is_stateless => MessageTarget::Stateless,
+            Some((_, guard))
+                if session_requests::supports_version(&self.parts) && guard.is_running().await =>
+            {
+                MessageTarget::Session
             }
-            _ => Reader::Legacy,
+            _ => MessageTarget::Stateful,
         }
     }
 }
 
-/// Finds out who visits, and for which session; that one runs here then.
-pub(super) async fn visit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Visit, Refused> {
-    let (visit, behind) = admit(shared, parts).await?;
-    if let Some((id, _)) = &visit.session {
-        catch_up(shared, id, &visit.entry.requester, behind).await;
+/// Authenticates a request and restores its session on this server if necessary.
+pub(super) async fn admit<M: McpBackend>(
+    state: &Arc<HttpState<M>>,
+    parts: Parts,
+) -> Result<AdmittedRequest, HttpRejection> {
+    let (admitted, delta) = authenticate(state, parts).await?;
+    if let Some((id, _)) = &admitted.session {
+        apply_delta(state, id, &admitted.auth.requester, delta).await;
     }
-    Ok(visit)
+    Ok(admitted)
 }
 
-/// Finds out who visits, and for which session.
-pub(super) async fn admit<M: Mcp>(
-    shared: &Arc<Shared<M>>,
+/// Authenticates a request and finds its session.
+pub(super) async fn authenticate<M: McpBackend>(
+    state: &Arc<HttpState<M>>,
     parts: Parts,
-) -> Result<(Visit, Behind), Refused> {
-    if shared.draining.is_cancelled() {
-        return Err(Box::new(ending()));
+) -> Result<(AdmittedRequest, SessionDelta), HttpRejection> {
+    if state.draining.is_cancelled() {
+        return Err(Box::new(shutting_down()));
     }
-    let mut entry = shared.gate.admit(&parts, address(shared, &parts))?;
-    mark_known(&parts, &entry);
-    entry.requester.tools = tools(shared, &parts)?;
-    let modern = is_modern(&parts.headers)?;
-    let mut behind = Behind::default();
-    let session = match only(&parts.headers, SESSION_HEADER)?.filter(|_| !modern) {
-        Some(id) if id.len() > LONGEST_SESSION => return Err(Box::new(no_session())),
+    let mut auth = state
+        .auth_mode
+        .authenticate(&parts, client_address(state, &parts))?;
+    mark_verified(&parts, &auth);
+    auth.requester.tools = requested_tools(state, &parts)?;
+    let is_stateless = names_stateless_version(&parts.headers)?;
+    let mut delta = SessionDelta::default();
+    let session = match single_header(&parts.headers, SESSION_HEADER)?.filter(|_| !is_stateless) {
+        Some(id) if id.len() > MAX_SESSION_ID_LEN => return Err(Box::new(session_not_found())),
         Some(id) => {
             logging::record_session(id);
-            let admitted = shared.sessions.admit(id, &mut entry).await;
-            logging::record_user(&entry.requester.owner);
-            let (held, missing) = admitted.map_err(not_admitted)?;
-            behind = missing;
-            Some((id.to_owned(), held))
+            let admitted = state.sessions.admit(id, &mut auth).await;
+            logging::record_user(&auth.requester.owner);
+            let (guard, missing) = admitted.map_err(session_rejection)?;
+            delta = missing;
+            Some((id.to_owned(), guard))
         }
         None => {
-            logging::record_user(&entry.requester.owner);
+            logging::record_user(&auth.requester.owner);
             None
         }
     };
-    let visit = Visit {
-        accepts: Accepts::of(&parts.headers),
+    let admitted = AdmittedRequest {
+        accepts: AcceptedFormat::from_headers(&parts.headers),
         parts,
-        entry,
+        auth,
         session,
-        modern,
+        is_stateless,
     };
-    Ok((visit, behind))
+    Ok((admitted, delta))
 }
 
-pub(super) fn not_admitted(why: NotAdmitted) -> Refused {
-    let why = match why {
-        NotAdmitted::Unknown => return Box::new(no_session()),
-        NotAdmitted::NoRoom(NoRoom::AtAll) => {
-            "There are too many sessions; end some, or come back later"
+pub(super) fn session_rejection(reason: SessionError) -> HttpRejection {
+    let reason = match reason {
+        SessionError::NotFound => return Box::new(session_not_found()),
+        SessionError::LimitReached(SessionLimit::Total) => {
+            "Too many sessions; end some, or try again later"
         }
-        NotAdmitted::NoRoom(NoRoom::OfOwner) => {
-            "All sessions that one user may have are in use (EXA_MCP_MAX_SESSIONS_PER_USER); end some"
+        SessionError::LimitReached(SessionLimit::Owner) => {
+            "Too many active sessions for this user (EXA_MCP_MAX_SESSIONS_PER_USER); end some"
         }
-        NotAdmitted::NoRoom(NoRoom::OfAddress) => {
-            "All sessions that clients of one address may have are in use \
-             (EXA_MCP_MAX_SESSIONS_PER_ADDRESS); end some, or come back later"
+        SessionError::LimitReached(SessionLimit::Address) => {
+            "Too many active sessions from your address \
+             (EXA_MCP_MAX_SESSIONS_PER_ADDRESS); end some, or try again later"
         }
-        NotAdmitted::Unavailable => {
-            "The store that knows the sessions of all servers cannot be used now; come back later"
+        SessionError::StoreUnavailable => {
+            "The shared session store is unavailable; try again later"
         }
     };
-    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
+    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER))
 }
 
-/// Notes that a connection works for somebody who is known.
-pub(super) fn mark_known(parts: &Parts, entry: &Entry) {
+/// Marks the connection as serving a verified client.
+pub(super) fn mark_verified(parts: &Parts, auth: &Authentication) {
     let activity = parts.extensions.get::<Arc<Activity>>();
-    if let Some(activity) = activity.filter(|_| entry.requester.guest_address.is_none()) {
-        activity.set(Use::Known);
+    if let Some(activity) = activity.filter(|_| auth.requester.guest_address.is_none()) {
+        activity.set(ActivityKind::Verified);
     }
 }
 
-/// Where the request comes from.
-pub(super) fn address<M>(shared: &Shared<M>, parts: &Parts) -> IpAddr {
+/// Returns the address of the client.
+pub(super) fn client_address<M>(state: &HttpState<M>, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-    shared.config.proxies.client(peer, &parts.headers)
+    state.config.proxies.client_address(peer, &parts.headers)
 }
 
-/// The tools to which the address narrows the visit down.
-pub(super) fn tools<M: Mcp>(
-    shared: &Shared<M>,
+/// Returns the tool selection in the query string, if there is one.
+pub(super) fn requested_tools<M: McpBackend>(
+    state: &HttpState<M>,
     parts: &Parts,
-) -> Result<Option<Arc<str>>, Refused> {
+) -> Result<Option<Arc<str>>, HttpRejection> {
     let query = parts.uri.query().unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let Some((_, list)) = pairs.find(|(name, _)| name == "tools") else {
         return Ok(None);
     };
-    let checked = shared.mcp.check_tools(&list);
-    checked.map_err(|why| Box::new(bad_request(&format!("`tools` in the address: {why}"))))?;
+    let checked = state.mcp.check_tools(&list);
+    checked
+        .map_err(|reason| Box::new(bad_request(&format!("query parameter `tools`: {reason}"))))?;
     Ok(Some(Arc::from(&*list)))
 }
 
-fn is_modern(headers: &HeaderMap) -> Result<bool, Refused> {
-    let version = only(headers, VERSION)?;
+fn names_stateless_version(headers: &HeaderMap) -> Result<bool, HttpRejection> {
+    let version = single_header(headers, VERSION_HEADER)?;
     Ok(version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str()))
 }
 
-/// A header that must not be there twice.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refused> {
+/// Returns a header that must not be repeated.
+fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, HttpRejection> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => match value.to_str() {
             Ok(value) => Ok(Some(value)),
             Err(_) => Err(Box::new(bad_request(&format!(
-                "the header {name} is no text"
+                "the header {name} is not valid text"
             )))),
         },
         _ => Err(Box::new(bad_request(&format!(
-            "the header {name} is there more than once"
+            "the header {name} must not be repeated"
         )))),
     }
 }
 
-fn no_session() -> Response<Body> {
-    error_response(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
+fn session_not_found() -> Response<Body> {
+    error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
 }
 
-fn ending() -> Response<Body> {
-    let why = "The server is about to end; come back to the next one";
-    let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK);
-    set_header(&mut answer, header::CONNECTION, "close");
-    answer
+fn shutting_down() -> Response<Body> {
+    let reason = "The server is shutting down; try again later";
+    let mut response = busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER);
+    set_header(&mut response, header::CONNECTION, "close");
+    response
 }

@@ -1,4 +1,4 @@
-//! Reading bodies: no more than allowed, and not for ever.
+//! Reads request bodies within limits of size and time, and ties response bodies to guards.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,133 +15,134 @@ use rmcp::model::ErrorCode;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::admission::address;
-use super::body_memory::{FREE_BYTES, ReservedMemory};
-use super::fair_places::Place;
-use super::state::Shared;
-use crate::http_response::{bad_request, busy, error_response};
+use super::admission::client_address;
+use super::body_memory::{ReservedMemory, UNTRACKED_BYTES};
+use super::fair_slots::Slot;
+use super::state::HttpState;
+use crate::http_response::{HttpRejection, bad_request, busy, error_without_id};
 use exa_mcp_accounts::Credential;
 
-/// When to come back to a server that has no memory for a long body.
-const COME_BACK: Duration = Duration::from_secs(1);
+/// The `Retry-After` value when no memory for a large body is free.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A body that was read.
-pub(super) struct ReadBody {
+/// A request body in memory.
+pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
-    /// Memory that it takes, until the request is answered.
+    /// The memory reserved for a large body.
     pub(super) memory: Option<ReservedMemory>,
 }
 
-/// Reads a body of JSON, or says why not. What is too long is known before it is read, where its
-/// length is told.
-pub(super) async fn read<M>(
-    shared: &Shared<M>,
+/// Reads a JSON body. A declared length over the limit is rejected before reading.
+pub(super) async fn read_json_body<M>(
+    state: &HttpState<M>,
     parts: &Parts,
     body: Body,
-) -> Result<ReadBody, Box<Response<Body>>> {
-    let (headers, limits) = (&parts.headers, &shared.config.limits);
+) -> Result<RequestBody, HttpRejection> {
+    let (headers, limits) = (&parts.headers, &state.config.limits);
     let content = headers.get(header::CONTENT_TYPE);
     let content = content
         .and_then(|content| content.to_str().ok())
         .unwrap_or_default();
-    let kind = content.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        let why = "Invalid request: the content type must be application/json";
+    let media_type = content.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        let reason = "Invalid request: the content type must be application/json";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Box::new(error_response(
+        return Err(Box::new(error_without_id(
             status,
             ErrorCode::INVALID_REQUEST.0,
-            why,
+            reason,
         )));
     }
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limits.body as u64) {
-        return Err(Box::new(too_long(limits.body)));
+        return Err(Box::new(too_large(limits.body)));
     }
     let length = length.and_then(|length| usize::try_from(length).ok());
     let reserve = || {
-        let address = address(shared, parts).into();
-        let memory = shared
+        let address = client_address(state, parts).into();
+        let memory = state
             .body_memory
             .reserve(address, length.unwrap_or(limits.body));
         memory.ok_or_else(|| Box::new(no_memory()))
     };
     match timeout(limits.client_timeout, collect(body, limits.body, reserve)).await {
         Ok(read) => read,
-        Err(_) => Err(Box::new(too_slow(limits.client_timeout))),
+        Err(_) => Err(Box::new(timed_out(limits.client_timeout))),
     }
 }
 
 async fn collect(
     mut body: Body,
-    most: usize,
-    reserve: impl Fn() -> Result<ReservedMemory, Box<Response<Body>>>,
-) -> Result<ReadBody, Box<Response<Body>>> {
+    limit: usize,
+    reserve: impl Fn() -> Result<ReservedMemory, HttpRejection>,
+) -> Result<RequestBody, HttpRejection> {
     let mut bytes = BytesMut::new();
     let mut memory = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Box::new(bad_request("the body broke off")))?;
+        let frame = frame.map_err(|_| Box::new(bad_request("the request body is incomplete")))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if data.len() > most.saturating_sub(bytes.len()) {
-            return Err(Box::new(too_long(most)));
+        if data.len() > limit.saturating_sub(bytes.len()) {
+            return Err(Box::new(too_large(limit)));
         }
-        if memory.is_none() && bytes.len() + data.len() > FREE_BYTES {
+        if memory.is_none() && bytes.len() + data.len() > UNTRACKED_BYTES {
             memory = Some(reserve()?);
         }
         bytes.extend_from_slice(&data);
     }
     let bytes = bytes.freeze();
-    Ok(ReadBody { bytes, memory })
+    Ok(RequestBody { bytes, memory })
 }
 
-/// Too many long bodies are on their way.
 fn no_memory() -> Response<Body> {
-    let why = "There are too many long bodies on their way, of everybody or of your address; come back soon";
-    busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK)
+    let reason = "Too many large request bodies in total or from your address; try again shortly";
+    busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER)
 }
 
-/// The rest is not read, so the connection cannot be used again.
-fn too_long(most: usize) -> Response<Body> {
-    let why = format!(
-        "Invalid request: the body is longer than {most} bytes, which EXA_MCP_MAX_BODY_BYTES allows; this \
-         holds for `csvContent` as well. Send less at a time, or have the operator raise it"
+/// Closes the connection, because the rest of the body is not read.
+fn too_large(limit: usize) -> Response<Body> {
+    let reason = format!(
+        "Invalid request: the body exceeds {limit} bytes (EXA_MCP_MAX_BODY_BYTES); the limit \
+         applies to `csvContent` as well. Send less at a time, or ask the operator to raise it"
     );
-    closing(error_response(
+    with_connection_close(error_without_id(
         StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::INVALID_REQUEST.0,
-        why,
+        reason,
     ))
 }
 
-fn too_slow(patience: Duration) -> Response<Body> {
-    let seconds = patience.as_secs();
-    let why = format!("Invalid request: the body did not arrive within {seconds} seconds");
-    closing(error_response(
+fn timed_out(timeout: Duration) -> Response<Body> {
+    let seconds = timeout.as_secs();
+    let reason = format!("Invalid request: the body did not arrive within {seconds} seconds");
+    with_connection_close(error_without_id(
         StatusCode::REQUEST_TIMEOUT,
         ErrorCode::INVALID_REQUEST.0,
-        why,
+        reason,
     ))
 }
 
-fn closing(mut answer: Response<Body>) -> Response<Body> {
-    crate::http_response::set_header(&mut answer, header::CONNECTION, "close");
-    answer
+fn with_connection_close(mut response: Response<Body>) -> Response<Body> {
+    crate::http_response::set_header(&mut response, header::CONNECTION, "close");
+    response
 }
 
-/// A body that keeps something alive until it has been sent or the client is gone.
-pub(super) fn holding<T: Send + Unpin + 'static>(body: Body, held: T) -> Body {
-    Body::new(Holding { body, _held: held })
+/// Keeps `guard` alive until the body is sent or the client disconnects.
+pub(super) fn with_guard<T: Send + Unpin + 'static>(body: Body, guard: T) -> Body {
+    Body::new(GuardedBody {
+        body,
+        _guard: guard,
+    })
 }
 
-struct Holding<T> {
+struct GuardedBody<T> {
     body: Body,
-    _held: T,
+    _guard: T,
 }
 
-impl<T: Unpin> HttpBody for Holding<T> {
+impl<T: Unpin> HttpBody for GuardedBody<T> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -161,32 +162,35 @@ impl<T: Unpin> HttpBody for Holding<T> {
     }
 }
 
-/// A body that ends when it is told to.
-pub(super) fn until(body: Body, end: CancellationToken) -> Body {
-    cut(body, async move { end.cancelled().await })
+/// Ends the body when the token is cancelled.
+pub(super) fn until_cancelled(body: Body, end: CancellationToken) -> Body {
+    end_at(body, async move { end.cancelled().await })
 }
 
-/// A body that ends with the credential of its request. One that is complete already stays as it is.
-pub(super) fn while_valid(body: Body, credential: Option<Credential>) -> Body {
+/// Ends the body when the credential of its request ends. A complete body is unchanged.
+pub(super) fn until_credential_ends(body: Body, credential: Option<Credential>) -> Body {
     let is_complete = HttpBody::size_hint(&body).exact().is_some();
     match credential.filter(|_| !is_complete) {
-        Some(credential) => cut(body, async move {
+        Some(credential) => end_at(body, async move {
             let reason = credential.wait_until_invalid().await;
-            tracing::info!(?reason, "a stream was cut: its token has ended");
+            tracing::info!(
+                ?reason,
+                "closed a stream because its token is no longer valid"
+            );
         }),
         None => body,
     }
 }
 
-fn cut(body: Body, end: impl Future<Output = ()> + Send + 'static) -> Body {
+fn end_at(body: Body, end: impl Future<Output = ()> + Send + 'static) -> Body {
     let frames = http_body_util::BodyStream::new(body);
     Body::new(StreamBody::new(frames.take_until(end)))
 }
 
-/// A stream that ends when it loses its place among those of guests, and leaves the place when it ends.
-pub(super) fn while_placed(body: Body, place: Option<Place>) -> Body {
-    match place {
-        Some(place) => holding(until(body, place.lost.clone()), place),
+/// Holds the slot while the stream runs, and ends the stream when the slot is taken away.
+pub(super) fn with_slot(body: Body, slot: Option<Slot>) -> Body {
+    match slot {
+        Some(slot) => with_guard(until_cancelled(body, slot.evicted.clone()), slot),
         None => body,
     }
 }

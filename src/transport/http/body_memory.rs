@@ -1,4 +1,4 @@
-//! Memory for long bodies, of which no address can take all.
+//! Memory for large request bodies, shared fairly between addresses.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -6,31 +6,31 @@ use std::sync::{Arc, Mutex};
 use exa_mcp_accounts::ClientAddress;
 use exa_mcp_model::lock;
 
-/// Bodies up to this length need nothing of the shared memory.
-pub(super) const FREE_BYTES: usize = 64 * 1024;
+/// Bodies up to this size are not counted.
+pub(super) const UNTRACKED_BYTES: usize = 64 * 1024;
 
-/// Bytes of long bodies at once, of everybody together, unless a single one may be longer.
+/// The total size of large bodies at a time, unless a single body may be larger.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The part of the memory that one address may take.
-const PART_OF_ADDRESS: usize = 4;
+/// One address may use this fraction of the memory: one fourth.
+const ADDRESS_FRACTION: usize = 4;
 
-/// Memory for long bodies. Clones share everything.
+/// Memory for large request bodies. Clones share the same state.
 #[derive(Clone)]
 pub(super) struct BodyMemory(Arc<Inner>);
 
 struct Inner {
-    most: usize,
-    taken: Mutex<Taken>,
+    capacity: usize,
+    usage: Mutex<MemoryUsage>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct MemoryUsage {
     bytes: usize,
     by_address: HashMap<ClientAddress, usize>,
 }
 
-/// Memory for one body, until this is dropped.
+/// Reserved memory, released on drop.
 pub(super) struct ReservedMemory {
     memory: BodyMemory,
     address: ClientAddress,
@@ -38,26 +38,26 @@ pub(super) struct ReservedMemory {
 }
 
 impl BodyMemory {
-    /// Memory for bodies of which the longest has `longest` bytes.
+    /// Creates a pool for bodies of up to `longest` bytes.
     pub(super) fn new(longest: usize) -> Self {
         Self(Arc::new(Inner {
-            most: MAX_BYTES.max(longest.saturating_mul(PART_OF_ADDRESS)),
-            taken: Mutex::default(),
+            capacity: MAX_BYTES.max(longest.saturating_mul(ADDRESS_FRACTION)),
+            usage: Mutex::default(),
         }))
     }
 
-    /// Takes memory for a body, if there is enough.
+    /// Reserves memory for a body, if enough is free.
     pub(super) fn reserve(&self, address: ClientAddress, bytes: usize) -> Option<ReservedMemory> {
-        let mut taken = lock(&self.0.taken);
-        let own = taken.by_address.get(&address).copied().unwrap_or_default();
-        let own = own.checked_add(bytes)?;
-        let all = taken.bytes.checked_add(bytes)?;
-        if all > self.0.most || own > self.0.most / PART_OF_ADDRESS {
+        let mut usage = lock(&self.0.usage);
+        let address_bytes = usage.by_address.get(&address).copied().unwrap_or_default();
+        let address_bytes = address_bytes.checked_add(bytes)?;
+        let total_bytes = usage.bytes.checked_add(bytes)?;
+        if total_bytes > self.0.capacity || address_bytes > self.0.capacity / ADDRESS_FRACTION {
             return None;
         }
-        taken.bytes = all;
-        taken.by_address.insert(address, own);
-        drop(taken);
+        usage.bytes = total_bytes;
+        usage.by_address.insert(address, address_bytes);
+        drop(usage);
         Some(ReservedMemory {
             memory: self.clone(),
             address,
@@ -68,12 +68,12 @@ impl BodyMemory {
 
 impl Drop for ReservedMemory {
     fn drop(&mut self) {
-        let mut taken = lock(&self.memory.0.taken);
-        taken.bytes = taken.bytes.saturating_sub(self.bytes);
-        if let Some(own) = taken.by_address.get_mut(&self.address) {
-            *own = own.saturating_sub(self.bytes);
-            if *own == 0 {
-                taken.by_address.remove(&self.address);
+        let mut usage = lock(&self.memory.0.usage);
+        usage.bytes = usage.bytes.saturating_sub(self.bytes);
+        if let Some(address_bytes) = usage.by_address.get_mut(&self.address) {
+            *address_bytes = address_bytes.saturating_sub(self.bytes);
+            if *address_bytes == 0 {
+                usage.by_address.remove(&self.address);
             }
         }
     }
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_address_takes_all() {
+    fn one_address_cannot_take_everything() {
         let memory = BodyMemory::new(1_000);
         let address = |last| ClientAddress::from(IpAddr::from([192, 0, 2, last]));
-        let quarter = MAX_BYTES / PART_OF_ADDRESS;
+        let quarter = MAX_BYTES / ADDRESS_FRACTION;
         let first = memory.reserve(address(1), quarter).unwrap();
         assert!(memory.reserve(address(1), 1).is_none());
         let others: Vec<_> = (2..=4)
@@ -100,12 +100,12 @@ mod tests {
         drop(first);
         assert!(memory.reserve(address(5), quarter).is_some());
         drop(others);
-        let taken = memory.0.taken.lock().unwrap();
-        assert!(taken.bytes == 0 && taken.by_address.is_empty());
+        let usage = memory.0.usage.lock().unwrap();
+        assert!(usage.bytes == 0 && usage.by_address.is_empty());
     }
 
     #[test]
-    fn the_longest_body_always_fits() {
+    fn the_largest_body_always_fits() {
         let longest = MAX_BYTES;
         let memory = BodyMemory::new(longest);
         assert!(

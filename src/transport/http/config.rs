@@ -1,48 +1,48 @@
-//! How the HTTP server behaves.
+//! Configuration of the HTTP server.
 
 use std::time::Duration;
 
-use super::allowed::{Hosts, Origins, Proxies};
+use super::allow_lists::{AllowedHosts, AllowedOrigins, TrustedProxies};
 
-/// How the HTTP server behaves.
+/// Configuration of the HTTP server.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
-    /// The hosts by which it may be called.
-    pub hosts: Hosts,
-    /// The web pages that may call it.
-    pub origins: Origins,
-    /// The proxies whose word about a client's address is taken.
-    pub proxies: Proxies,
-    /// Everybody may read the numbers of the server.
-    pub open_metrics: bool,
-    /// How much it takes on.
+    /// The accepted values of the `Host` header.
+    pub hosts: AllowedHosts,
+    /// The accepted values of the `Origin` header.
+    pub origins: AllowedOrigins,
+    /// The proxies whose `X-Forwarded-For` header is trusted.
+    pub proxies: TrustedProxies,
+    /// Whether `/metrics` needs no authentication.
+    pub public_metrics: bool,
+    /// Limits on resources.
     pub limits: HttpLimits,
 }
 
-/// How much the server takes on, and for how long.
+/// Limits on size, number and time.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// Bytes of a request's body.
+    /// The maximum size of a request body in bytes.
     pub body: usize,
-    /// How long a client may take to send the head of a request, and again its body.
+    /// How long a client may take to send a request head, and again to send its body.
     pub client_timeout: Duration,
-    /// Connections at once.
+    /// The maximum number of connections.
     pub connections: usize,
-    /// Connections at once from one address that is no trusted proxy.
+    /// The maximum number of connections from one address that is not a trusted proxy.
     pub connections_per_address: usize,
-    /// Sessions at once.
+    /// The maximum number of sessions.
     pub sessions: usize,
-    /// Sessions at once of one identity.
+    /// The maximum number of sessions per identity.
     pub sessions_per_owner: usize,
-    /// Sessions at once of all guests at one address.
+    /// The maximum number of sessions of all anonymous clients at one address.
     pub sessions_per_address: usize,
-    /// Streams at once of all guests at one address.
+    /// The maximum number of streams of all anonymous clients at one address.
     pub streams_per_address: usize,
-    /// How long a session may be unused.
+    /// How long a session may be idle.
     pub session_idle: Duration,
-    /// How often something is sent over a stream that has nothing to say.
+    /// How often a keep-alive comment is sent on a silent stream.
     pub keep_alive: Duration,
-    /// How long running requests may take once the server is to end.
+    /// How long running requests may take to finish on shutdown.
     pub drain: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The recent events of one stream, as they are sent.
+//! The recent events of one stream.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -7,42 +7,42 @@ use std::time::Duration;
 use bytes::Bytes;
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 
-/// The most events of one stream that stay available for clients that reconnect, the latest ones.
+/// The maximum number of recent events available to clients that reconnect.
 const MAX_EVENTS: usize = 1024;
 
-/// How long a client waits before it reconnects to a stream that was cut.
-const RETRY: Duration = Duration::from_secs(3);
+/// How long a client waits before it reconnects.
+const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
-/// What an event carries.
+/// The content of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// No message: it tells the client how to reconnect.
+    /// No message: it only carries an id and the reconnect delay.
     Priming,
-    /// A request of the server or a notification.
+    /// A request or notification of the server.
     Message,
-    /// The result of the request to which the stream belongs.
+    /// The result of the stream's request.
     Result,
-    /// The error that ends the request to which the stream belongs.
+    /// The error that ends the stream's request.
     Error,
 }
 
-/// An event as it is sent.
+/// A serialized event.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
-    /// Its number in its stream.
+pub(super) struct SseEvent {
+    /// The number of the event in its stream.
     pub(super) index: u64,
     pub(super) kind: EventKind,
     text: Bytes,
-    /// Where the data begins, after the line with the id.
+    /// The offset of the data, after the id line.
     data_start: usize,
 }
 
-impl Event {
+impl SseEvent {
     pub(super) fn text(&self) -> Bytes {
         self.text.clone()
     }
 
-    /// The event without its id, for streams that nobody can come back to.
+    /// Returns the event without its id, for streams that cannot be resumed.
     pub(super) fn text_without_id(&self) -> Bytes {
         self.text.slice(self.data_start..)
     }
@@ -50,11 +50,11 @@ impl Event {
 
 /// The recent events of a stream.
 pub(super) struct EventLog {
-    /// What the ids of its events begin with.
+    /// The common prefix of the event ids.
     prefix: String,
-    /// Whether the client reads events without a message; older ones take the empty data for broken JSON.
+    /// Whether the client accepts priming events. Older clients take the empty data for invalid JSON.
     reads_priming: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<SseEvent>,
     next_index: u64,
 }
 
@@ -76,37 +76,36 @@ impl EventLog {
         &self.prefix
     }
 
-    /// The events that carry a message.
-    pub(super) fn messages(&self) -> Vec<Event> {
+    /// Returns the events that carry a message.
+    pub(super) fn messages(&self) -> Vec<SseEvent> {
         let messages = self.events.iter();
         let messages = messages.filter(|event| event.kind != EventKind::Priming);
         messages.cloned().collect()
     }
 
-    /// The number that the next event gets.
+    /// Returns the number of the next event.
     pub(super) fn next_index(&self) -> u64 {
         self.next_index
     }
 
-    /// How many bytes the events take.
+    /// Returns the size of the events in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.events.iter().map(|event| event.text.len()).sum()
     }
 
-    /// Adds an event that only tells the client where it is; returns its number.
+    /// Adds a priming event and returns its number.
     ///
-    /// Without a line of data, which older clients cannot read, an event is not shown to them, but its id
-    /// counts all the same.
+    /// Older clients get it without a data line. They do not dispatch such an event, but remember its id.
     pub(super) fn push_priming(&mut self) -> u64 {
         let data: &[u8] = if self.reads_priming { b"data: \n" } else { b"" };
-        let retry = RETRY.as_millis();
+        let retry = RECONNECT_DELAY.as_millis();
         self.push(EventKind::Priming, |text| {
             let _ = writeln!(text, "retry: {retry}");
             text.extend_from_slice(data);
         })
     }
 
-    /// Adds a message. JSON has no line ends, so that it is one line of data.
+    /// Adds a message. JSON without line breaks fits on one data line.
     pub(super) fn push_message(&mut self, message: &ServerJsonRpcMessage) -> EventKind {
         let kind = match message {
             JsonRpcMessage::Response(_) => EventKind::Result,
@@ -115,7 +114,7 @@ impl EventLog {
         };
         self.push(kind, |text| {
             text.extend_from_slice(b"data: ");
-            // What a handler returns can be written.
+            // The message comes from the handler, so serialization cannot fail.
             let _ = serde_json::to_writer(&mut *text, message);
             text.push(b'\n');
         });
@@ -131,7 +130,7 @@ impl EventLog {
         text.push(b'\n');
         text.shrink_to_fit();
         self.next_index += 1;
-        self.events.push_back(Event {
+        self.events.push_back(SseEvent {
             index,
             kind,
             text: text.into(),
@@ -143,9 +142,9 @@ impl EventLog {
         index
     }
 
-    /// The first event with at least this number. Priming events are for the connection alone that they
-    /// were made for, `own`.
-    pub(super) fn first_from(&self, index: u64, own: Option<u64>) -> Option<&Event> {
+    /// Returns the first event with at least this number. A priming event is visible only to its own
+    /// connection, `own`.
+    pub(super) fn first_from(&self, index: u64, own: Option<u64>) -> Option<&SseEvent> {
         let start = self.events.partition_point(|event| event.index < index);
         let mut later = self.events.range(start..);
         later.find(|event| event.kind != EventKind::Priming || Some(event.index) == own)
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_found_by_their_number() {
+    fn finds_events_by_number() {
         let mut log = EventLog::new("a-1".to_owned(), true);
         assert_eq!(log.push_priming(), 0);
         assert_eq!(log.push_message(&message(7)), EventKind::Message);
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn older_clients_get_no_empty_data() {
+    fn omits_empty_data_for_older_clients() {
         let mut log = EventLog::new("a-1".to_owned(), false);
         let own = log.push_priming();
         let text = log.first_from(0, Some(own)).unwrap().text();
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_events_make_room() {
+    fn evicts_the_oldest_events() {
         let mut log = EventLog::new("a-1".to_owned(), true);
         for number in 0..MAX_EVENTS + 10 {
             log.push_message(&message(number));

@@ -1,4 +1,4 @@
-//! What every request passes first: whom it calls, which page sends it, and what every answer carries.
+//! Checks host and origin of every request, and adds security headers to every response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,15 +8,17 @@ use axum::extract::State;
 use axum::middleware::Next;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use super::allowed::Hosts;
-use super::gate::Gate;
+use super::allow_lists::AllowedHosts;
+use super::auth::AuthMode;
 use super::peer::Peer;
-use super::state::Shared;
-use crate::http_response::{FORBIDDEN, bad_request, empty_response, error_response};
+use super::state::HttpState;
+use crate::http_response::{
+    FORBIDDEN, HttpRejection, bad_request, empty_response, error_without_id,
+};
 use exa_mcp_store::Store;
 
-/// What every answer carries: it is for this one request, and for no page to show.
-const ALWAYS: [(HeaderName, &str); 6] = [
+/// Headers of every response, unless it sets its own.
+const SECURITY_HEADERS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -31,138 +33,141 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-/// What pages may read beside the body.
-const EXPOSED: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
-/// The code of whoever cannot be served now.
+/// The response headers that web pages may read.
+const EXPOSED_HEADERS: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
+/// The error code while the store is unusable.
 const UNAVAILABLE: i32 = -32603;
-const METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
-const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
+const ALLOWED_METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
+const ALLOWED_HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                        Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key, X-Exa-Api-Key";
 
-/// Paths that only tell how the server is.
-const LOOKS: [&str; 2] = ["/health", "/metrics"];
+/// Paths that only report the state of the server.
+const MONITORING_PATHS: [&str; 2] = ["/health", "/metrics"];
 
-/// Guards everything.
+/// The middleware in front of all routes.
 pub(super) async fn guard<M: Send + Sync + 'static>(
-    State(shared): State<Arc<Shared<M>>>,
+    State(state): State<Arc<HttpState<M>>>,
     request: Request<Body>,
     next: Next,
 ) -> Response<Body> {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let mut answer = match check(&shared, &request) {
-        Err(refused) => *refused,
-        Ok(()) if request.method() == Method::OPTIONS => permission(request.headers()),
-        Ok(()) if !is_look(&request) && shared.store.blocking_error().is_some() => {
-            with_origin(refused_by_store(&*shared.store), origin.as_ref())
+    let mut response = match check(&state, &request) {
+        Err(rejection) => *rejection,
+        Ok(()) if request.method() == Method::OPTIONS => preflight_response(request.headers()),
+        Ok(()) if !is_monitoring_request(&request) && state.store.blocking_error().is_some() => {
+            with_cors_headers(store_unavailable(&*state.store), origin.as_ref())
         }
         Ok(()) => {
-            let answer = next.run(request).await;
-            with_origin(answer, origin.as_ref())
+            let response = next.run(request).await;
+            with_cors_headers(response, origin.as_ref())
         }
     };
-    for (name, value) in ALWAYS {
-        let headers = answer.headers_mut();
+    for (name, value) in SECURITY_HEADERS {
+        let headers = response.headers_mut();
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
     }
-    answer
+    response
 }
 
-fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Response<Body>>> {
+fn check<M>(state: &HttpState<M>, request: &Request<Body>) -> Result<(), HttpRejection> {
     let headers = request.headers();
-    let forbidden = |why: &str| Box::new(error_response(StatusCode::FORBIDDEN, FORBIDDEN, why));
+    let forbidden =
+        |reason: &str| Box::new(error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason));
     if headers.contains_key(header::TRANSFER_ENCODING)
         && headers.contains_key(header::CONTENT_LENGTH)
     {
-        let why = "a body has either a length or chunks";
-        return Err(Box::new(bad_request(why)));
+        let reason = "Content-Length and Transfer-Encoding must not be combined";
+        return Err(Box::new(bad_request(reason)));
     }
-    if !shared.config.hosts.allow(request.uri(), headers) && !is_look_from_here(request) {
-        tracing::info!("denied: a foreign host");
-        deny(shared, request, "denied.host");
+    if !state.config.hosts.allows(request.uri(), headers) && !is_local_monitoring_request(request) {
+        tracing::info!("denied: host not allowed");
+        audit_denial(state, request, "denied.host");
         return Err(forbidden(
-            "Forbidden: the server is not called by this host; EXA_MCP_ALLOWED_HOSTS says by which it is",
+            "Forbidden: host not allowed; add it to EXA_MCP_ALLOWED_HOSTS",
         ));
     }
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let known = |origin: &HeaderValue| {
-        let config = &shared.config;
+    let is_allowed = |origin: &HeaderValue| {
+        let config = &state.config;
         origin.to_str().is_ok_and(|origin| {
-            config.origins.allow(origin) || config.hosts.is_own_page(origin, headers)
+            config.origins.allows(origin) || config.hosts.is_own_page(origin, headers)
         })
     };
-    if !origins.all(known) {
-        tracing::info!("denied: a foreign origin");
-        deny(shared, request, "denied.origin");
+    if !origins.all(is_allowed) {
+        tracing::info!("denied: origin not allowed");
+        audit_denial(state, request, "denied.origin");
         return Err(forbidden(
-            "Forbidden: pages of this origin may not call; EXA_MCP_ALLOWED_ORIGINS says which may",
+            "Forbidden: origin not allowed; add it to EXA_MCP_ALLOWED_ORIGINS",
         ));
     }
     Ok(())
 }
 
-/// Nothing is served with a store that holds other data than before, or that a newer program has taken over.
-fn refused_by_store(store: &dyn Store) -> Response<Body> {
-    let why = store.blocking_error().map(|why| why.to_string());
-    let why = why.unwrap_or_default();
-    error_response(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
+/// Rejects all requests while the store holds other data than before, or was upgraded by a newer version.
+fn store_unavailable(store: &dyn Store) -> Response<Body> {
+    let reason = store.blocking_error().map(|reason| reason.to_string());
+    let reason = reason.unwrap_or_default();
+    error_without_id(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &reason)
 }
 
-/// Whether a request only asks how the server is.
-fn is_look(request: &Request<Body>) -> bool {
+/// Returns whether a request only reads the state of the server.
+fn is_monitoring_request(request: &Request<Body>) -> bool {
     let path = request.uri().path();
-    path == "/" || LOOKS.contains(&path)
+    path == "/" || MONITORING_PATHS.contains(&path)
 }
 
-/// Whether this machine, under one of its own names, asks how the server is. Health checks and scrapers
-/// beside the server do so, whatever clients call it.
-fn is_look_from_here(request: &Request<Body>) -> bool {
+/// Returns whether a process on this machine reads the state of the server under a loopback name, as health
+/// checks and scrapers do. Such requests pass regardless of the allowed hosts.
+fn is_local_monitoring_request(request: &Request<Body>) -> bool {
     let peer = request.extensions().get::<Peer>();
-    LOOKS.contains(&request.uri().path())
+    MONITORING_PATHS.contains(&request.uri().path())
         && peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
-        && Hosts::loopback().allow(request.uri(), request.headers())
+        && AllowedHosts::loopback().allows(request.uri(), request.headers())
 }
 
-/// Keeps that a request was denied, where such things are kept.
-fn deny<M>(shared: &Shared<M>, request: &Request<Body>, action: &'static str) {
-    if let Gate::Pool(pool) = &shared.gate {
+/// Records a denied request in the audit log, in pool mode.
+fn audit_denial<M>(state: &HttpState<M>, request: &Request<Body>, action: &'static str) {
+    if let AuthMode::Pool(pool) = &state.auth_mode {
         let peer = request.extensions().get::<Peer>();
         let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-        let address = shared.config.proxies.client(peer, request.headers());
+        let address = state.config.proxies.client_address(peer, request.headers());
         let address = address.to_canonical().to_string();
         pool.audit.record_denial(action, &address, None, None);
     }
 }
 
-/// Tells a browser what the page may do. Only pages that may call come here.
-fn permission(headers: &HeaderMap) -> Response<Body> {
-    let mut answer = with_origin(
+/// Responds to a CORS preflight request of an allowed origin.
+fn preflight_response(headers: &HeaderMap) -> Response<Body> {
+    let mut response = with_cors_headers(
         empty_response(StatusCode::NO_CONTENT),
         headers.get(header::ORIGIN),
     );
     if headers.contains_key(header::ORIGIN) {
-        let answer = answer.headers_mut();
-        let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
-        let allowed = wanted.cloned().unwrap_or(HeaderValue::from_static(HEADERS));
-        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
-        let methods = HeaderValue::from_static(METHODS);
-        answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-        answer.insert(
+        let response = response.headers_mut();
+        let requested = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+        let allowed = requested
+            .cloned()
+            .unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS));
+        response.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+        let methods = HeaderValue::from_static(ALLOWED_METHODS);
+        response.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        response.insert(
             header::ACCESS_CONTROL_MAX_AGE,
             HeaderValue::from_static("600"),
         );
     }
-    answer
+    response
 }
 
-fn with_origin(mut answer: Response<Body>, origin: Option<&HeaderValue>) -> Response<Body> {
-    let headers = answer.headers_mut();
+fn with_cors_headers(mut response: Response<Body>, origin: Option<&HeaderValue>) -> Response<Body> {
+    let headers = response.headers_mut();
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        let exposed = HeaderValue::from_static(EXPOSED);
+        let exposed = HeaderValue::from_static(EXPOSED_HEADERS);
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
-    answer
+    response
 }

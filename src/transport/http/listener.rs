@@ -1,4 +1,4 @@
-//! Connections: not too many, none that only waits, and all ended well.
+//! Accepts connections within limits, times out idle ones and closes them gracefully.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,29 +21,29 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::body::holding;
+use super::body::with_guard;
 use super::config::HttpConfig;
-use super::fair_places::{Activity, FairPlaces, NoPlace, Place, Use, WhenAddressIsFull};
+use super::fair_slots::{Activity, ActivityKind, AddressLimitPolicy, FairSlots, Slot, SlotError};
 use super::peer::Peer;
 use super::unread_body::{UnreadBody, close_in_two_steps};
 use exa_mcp_accounts::ClientAddress;
 
-/// How long to wait when the system cannot give another connection.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long to wait after `accept` fails.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The largest head of a request.
-const LARGEST_HEAD: usize = 64 * 1024;
+/// The maximum size of a request head.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// The most headers of a request.
-const MOST_HEADERS: usize = 100;
+/// The maximum number of headers.
+const MAX_HEADERS: usize = 100;
 
-/// Connections that may wait for a place, of all addresses and of one.
+/// The maximum number of connections that wait for a slot, in total and per address.
 const MAX_WAITING: usize = 128;
 const MAX_WAITING_PER_ADDRESS: usize = 16;
 
-type Accepted = (TcpStream, SocketAddr);
+type AcceptedStream = (TcpStream, SocketAddr);
 
-/// Accepts connections until `draining`, and gives those that are left.
+/// Accepts connections until `draining` is cancelled. Returns the open connections.
 pub(super) async fn accept(
     listener: TcpListener,
     app: Router,
@@ -52,66 +52,66 @@ pub(super) async fn accept(
 ) -> JoinSet<()> {
     let limits = &config.limits;
     let mut connections = Connections {
-        places: Arc::new(FairPlaces::new(
+        slots: Arc::new(FairSlots::new(
             limits.connections,
             limits.connections_per_address,
-            WhenAddressIsFull::Refuse,
+            AddressLimitPolicy::Reject,
         )),
         waiting: VecDeque::new(),
-        served: JoinSet::new(),
+        tasks: JoinSet::new(),
         app,
         config,
         draining,
     };
     let mut stop = pin!(draining.cancelled());
     loop {
-        let places = Arc::clone(&connections.places);
+        let slots = Arc::clone(&connections.slots);
         tokio::select! {
             biased;
-            () = &mut stop => return connections.served,
-            _ = connections.served.join_next(), if !connections.served.is_empty() => {}
-            () = places.freed() => connections.let_waiting_in(),
+            () = &mut stop => return connections.tasks,
+            _ = connections.tasks.join_next(), if !connections.tasks.is_empty() => {}
+            () = slots.freed() => connections.serve_waiting(),
             accepted = listener.accept() => match accepted {
-                Ok(accepted) => connections.receive(accepted),
-                Err(error) => connections.lack(&error).await,
+                Ok(accepted) => connections.serve_or_queue(accepted),
+                Err(error) => connections.handle_accept_error(&error).await,
             },
         }
     }
 }
 
-/// The connections of a server.
+/// The connections of the server.
 struct Connections<'a> {
-    places: Arc<FairPlaces>,
-    /// Those for which there is no place yet, the oldest first.
-    waiting: VecDeque<Accepted>,
-    served: JoinSet<()>,
+    slots: Arc<FairSlots>,
+    /// Connections waiting for a slot, oldest first.
+    waiting: VecDeque<AcceptedStream>,
+    tasks: JoinSet<()>,
     app: Router,
     config: &'a HttpConfig,
     draining: &'a CancellationToken,
 }
 
 impl Connections<'_> {
-    /// The address for which a connection counts; a trusted proxy speaks for many.
+    /// Returns the address that a connection counts against. A trusted proxy serves many clients.
     fn address(&self, peer: &SocketAddr) -> Option<ClientAddress> {
-        (!self.config.proxies.has(peer.ip())).then(|| peer.ip().into())
+        (!self.config.proxies.contains(peer.ip())).then(|| peer.ip().into())
     }
 
-    /// Serves a new connection, or has it wait for a place.
-    fn receive(&mut self, accepted: Accepted) {
+    /// Serves a new connection, or queues it until a slot is free.
+    fn serve_or_queue(&mut self, accepted: AcceptedStream) {
         let Err(accepted) = self.try_serve(accepted) else {
             return;
         };
         let own = self.address(&accepted.1);
-        let of_address = self.waiting.iter();
-        let of_address = of_address.filter(|(_, peer)| self.address(peer) == own);
-        if self.waiting.len() < MAX_WAITING && of_address.count() < MAX_WAITING_PER_ADDRESS {
+        let same_address = self.waiting.iter();
+        let same_address = same_address.filter(|(_, peer)| self.address(peer) == own);
+        if self.waiting.len() < MAX_WAITING && same_address.count() < MAX_WAITING_PER_ADDRESS {
             self.waiting.push_back(accepted);
         } else {
-            deny(accepted.1.ip());
+            log_rejection(accepted.1.ip());
         }
     }
 
-    fn let_waiting_in(&mut self) {
+    fn serve_waiting(&mut self) {
         for accepted in std::mem::take(&mut self.waiting) {
             if let Err(accepted) = self.try_serve(accepted) {
                 self.waiting.push_back(accepted);
@@ -119,17 +119,17 @@ impl Connections<'_> {
         }
     }
 
-    /// Serves a connection if there is a place for it; gives it back if one may come.
-    fn try_serve(&mut self, (stream, peer): Accepted) -> Result<(), Accepted> {
+    /// Serves a connection if a slot is free. Returns it if it should wait for one.
+    fn try_serve(&mut self, (stream, peer): AcceptedStream) -> Result<(), AcceptedStream> {
         let activity = Arc::new(Activity::default());
-        let place = self
-            .places
-            .enter(self.address(&peer), Arc::clone(&activity));
-        let place = match place {
-            Ok(place) => place,
-            Err(NoPlace::AllTaken) => return Err((stream, peer)),
-            Err(NoPlace::AddressIsFull) => {
-                deny(peer.ip());
+        let slot = self
+            .slots
+            .acquire(self.address(&peer), Arc::clone(&activity));
+        let slot = match slot {
+            Ok(slot) => slot,
+            Err(SlotError::AllTaken) => return Err((stream, peer)),
+            Err(SlotError::AddressLimit) => {
+                log_rejection(peer.ip());
                 return Ok(());
             }
         };
@@ -137,32 +137,32 @@ impl Connections<'_> {
             stream,
             peer,
             activity,
-            place,
+            slot,
         };
         let timeout = self.config.limits.client_timeout;
         let serving = connection.serve(self.app.clone(), timeout, self.draining.clone());
-        self.served.spawn(serving);
+        self.tasks.spawn(serving);
         Ok(())
     }
 
-    /// The system gives no further connection, perhaps because there are too many.
-    async fn lack(&self, error: &io::Error) {
-        tracing::warn!(%error, "a connection could not be accepted");
-        self.places.shed();
-        tokio::time::sleep(PAUSE).await;
+    /// Handles a failed `accept`, perhaps because too many sockets are open.
+    async fn handle_accept_error(&self, error: &io::Error) {
+        tracing::warn!(%error, "failed to accept a connection");
+        self.slots.evict_one();
+        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
     }
 }
 
-fn deny(address: IpAddr) {
+fn log_rejection(address: IpAddr) {
     tracing::info!(%address, "denied: too many connections");
 }
 
-/// A connection with its place among all.
+/// A connection with its slot.
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
     activity: Arc<Activity>,
-    place: Place,
+    slot: Slot,
 }
 
 impl Connection {
@@ -171,20 +171,20 @@ impl Connection {
             stream,
             peer,
             activity,
-            place,
+            slot,
         } = self;
         let _ = stream.set_nodelay(true);
         let unread = UnreadBody::default();
         let left_unread = unread.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
             let (app, unread) = (app.clone(), unread.clone());
-            let busy = Busy::new(&activity);
+            let busy = BusyGuard::new(&activity);
             request.extensions_mut().insert(Peer(peer));
             request.extensions_mut().insert(Arc::clone(&activity));
             Box::pin(async move {
                 let respond = |request| async {
-                    let answer = app.oneshot(request).await;
-                    answer.unwrap_or_else(|impossible: Infallible| match impossible {})
+                    let response = app.oneshot(request).await;
+                    response.unwrap_or_else(|impossible: Infallible| match impossible {})
                 };
                 let response = unread.respond(request, respond).await;
                 Ok::<_, Infallible>(busy.until_sent(response))
@@ -193,15 +193,15 @@ impl Connection {
         let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(timeout)
-            .max_buf_size(LARGEST_HEAD)
-            .max_headers(MOST_HEADERS)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADERS)
             .serve_connection(TokioIo::new(stream), service);
         let mut is_draining = false;
         let ended = loop {
             tokio::select! {
                 ended = poll_fn(|context| connection.poll_without_shutdown(context)) => break ended,
-                () = place.lost.cancelled() => {
-                    tracing::info!(address = %peer.ip(), "a connection made way for another address");
+                () = slot.evicted.cancelled() => {
+                    tracing::info!(address = %peer.ip(), "closed a connection to free its slot for another address");
                     return;
                 }
                 () = draining.cancelled(), if !is_draining => {
@@ -210,39 +210,39 @@ impl Connection {
                 }
             }
         };
-        // Clients go away in many ways; none of them is news.
+        // Errors of disconnecting clients are not logged.
         let is_unread = left_unread.is_left() || ended.is_err_and(|error| error.is_parse());
         if is_unread {
             let stream = connection.into_parts().io.into_inner();
             tokio::select! {
                 () = close_in_two_steps(stream, timeout) => {}
-                () = place.lost.cancelled() => {}
+                () = slot.evicted.cancelled() => {}
                 () = draining.cancelled() => {}
             }
         }
     }
 }
 
-/// A request under way on a connection.
-struct Busy(Arc<Activity>);
+/// Marks a connection as busy with a request.
+struct BusyGuard(Arc<Activity>);
 
-impl Busy {
+impl BusyGuard {
     fn new(activity: &Arc<Activity>) -> Self {
-        activity.set(Use::Guest);
+        activity.set(ActivityKind::Anonymous);
         Self(Arc::clone(activity))
     }
 
-    /// The connection is busy until a stream has ended; anything else is as good as sent.
+    /// Keeps the connection busy until a streaming response ends.
     fn until_sent(self, response: Response<Body>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
             return response;
         }
-        response.map(|body| holding(body, self))
+        response.map(|body| with_guard(body, self))
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
-        self.0.set(Use::Idle);
+        self.0.set(ActivityKind::Idle);
     }
 }

@@ -1,43 +1,43 @@
-//! MCP over HTTP: Streamable HTTP at `/mcp`, the transport of 2024-11-05 at `/sse`, and what an
-//! operator wants to know.
+//! MCP over HTTP: Streamable HTTP at `/mcp`, HTTP+SSE of protocol 2024-11-05 at `/sse`, and operator
+//! endpoints.
 //!
 //! ```text
-//! connection ▶ guard (host, origin) ▶ gate (who) ▶ incoming (checked) ▶ rmcp ▶ outgoing
-//!                                                                  └▶ in_session ▶┘
+//! connection ▶ guard (host, origin) ▶ auth ▶ message_check ▶ rmcp ▶ response
+//!                                                    └▶ session_requests ▶┘
 //! ```
 
 mod admission;
-mod allowed;
+mod allow_lists;
+mod auth;
 mod body;
+mod body_json;
 mod body_memory;
 mod config;
 mod event_log;
-mod fair_places;
-mod gate;
+mod fair_slots;
 mod guard;
-mod in_session;
-mod incoming;
-mod kept_sessions;
-mod legacy;
+mod legacy_sse;
 mod listener;
-mod mcp;
 mod memory;
-mod observe;
-mod outgoing;
-mod parsing;
+mod message_check;
 mod peer;
 mod replay_buffer;
 mod request_ids;
+mod request_metrics;
 mod request_stream;
-mod restoring;
+mod response;
 mod server_handle;
 mod service;
+mod session_requests;
+mod session_restore;
+mod session_store;
 mod sessions;
 mod shared_replay;
 mod standalone_stream;
 mod state;
 mod store_health;
 mod store_watch;
+mod streamable;
 mod unread_body;
 
 use std::collections::BTreeMap;
@@ -58,18 +58,18 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
-pub(crate) use allowed::{AllowedError, HOSTS_VARIABLE, ORIGINS_VARIABLE, PROXIES_VARIABLE};
-pub use allowed::{Hosts, Origins, Proxies};
+pub(crate) use allow_lists::{AllowListError, HOSTS_VARIABLE, ORIGINS_VARIABLE, PROXIES_VARIABLE};
+pub use allow_lists::{AllowedHosts, AllowedOrigins, TrustedProxies};
+pub use auth::{AnonymousAccess, AuthMode};
 pub use config::{HttpConfig, HttpLimits};
-use fair_places::{FairPlaces, WhenAddressIsFull};
-pub use gate::{Gate, Guests};
-pub(crate) use outgoing::Answer;
-use restoring::Introductions;
+use fair_slots::{AddressLimitPolicy, FairSlots};
+pub(crate) use response::McpResponse;
 pub use service::serve;
 pub(crate) use service::serve_with_admin;
+use session_restore::InitializeParamsStore;
 pub(crate) use sessions::Sessions;
-use state::Flights;
-pub(crate) use state::Shared;
+pub(crate) use state::HttpState;
+use state::InFlight;
 
 use crate::telemetry::Gauges;
 use crate::transport::Backlog;
@@ -77,17 +77,17 @@ use exa_mcp_accounts::Requester;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
-/// How long connections may take to end once nothing is under way any more.
-const CLOSING: Duration = Duration::from_secs(1);
+/// How long connections may take to close after the last request.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The protocol room, as far as HTTP needs it.
-pub(crate) trait Mcp: Clone + Send + Sync + 'static {
-    /// Answers a request of Streamable HTTP; its extensions hold the [`Requester`].
-    fn answer(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send;
+/// The MCP server behind the HTTP transport.
+pub(crate) trait McpBackend: Clone + Send + Sync + 'static {
+    /// Handles a Streamable HTTP request, whose extensions hold the [`Requester`].
+    fn handle(&self, request: Request<Full<Bytes>>) -> impl Future<Output = McpResponse> + Send;
 
-    /// Serves a connection of one message a line until it ends; `session` is its id, and `backlog` counts
-    /// what is waiting on it.
-    fn connect(
+    /// Serves a line-delimited connection until it ends. `session` is its id, and `backlog` counts its
+    /// pending work.
+    fn serve_connection(
         &self,
         requester: Requester,
         session: &str,
@@ -95,117 +95,121 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
         backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static;
 
-    /// How tasks and keys stand.
+    /// Returns the current numbers of tasks and keys.
     fn gauges(&self) -> Gauges;
 
-    /// Says why a list of tools cannot be used.
+    /// Checks a list of tool names.
     fn check_tools(&self, list: &str) -> Result<(), String>;
 
-    /// The keys with which Exa is called, if there is a pool of them.
+    /// Returns the pool of Exa API keys, if there is one.
     fn keys(&self) -> Option<KeyPool>;
 
-    /// How many tasks there are in each state.
+    /// Returns the number of tasks in each state.
     fn tasks(&self) -> impl Future<Output = Result<BTreeMap<String, u64>, StoreError>> + Send;
 }
 
-/// What is served, and to whom.
-pub(crate) struct Server<M> {
+/// An HTTP server before it starts.
+pub(crate) struct HttpServer<M> {
     pub(crate) mcp: M,
     pub(crate) sessions: Arc<Sessions>,
-    pub(crate) gate: Gate,
+    pub(crate) auth_mode: AuthMode,
     pub(crate) config: HttpConfig,
     pub(crate) store: Arc<dyn Store>,
-    /// The routes beside those of MCP.
-    pub(crate) admin: Router<Arc<Shared<M>>>,
-    /// Ends everything that rmcp has open.
+    /// Routes other than those of MCP.
+    pub(crate) admin: Router<Arc<HttpState<M>>>,
+    /// Closes all rmcp streams when cancelled.
     pub(crate) end: CancellationToken,
 }
 
-impl<M: Mcp> Server<M> {
-    /// Serves until `stop`, then lets what is under way finish.
+impl<M: McpBackend> HttpServer<M> {
+    /// Serves until `stop` resolves, then waits for running requests.
     pub(crate) async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let (config, end) = (self.config.clone(), self.end.clone());
         let sessions = Arc::clone(&self.sessions);
-        let flights = Arc::new(Flights::default());
+        let in_flight = Arc::new(InFlight::default());
         let draining = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let state = Arc::new(HttpState {
             mcp: self.mcp,
-            gate: self.gate,
+            auth_mode: self.auth_mode,
             config: self.config,
             sessions: self.sessions,
-            streams: Arc::default(),
-            guest_streams: guest_streams(&config.limits),
+            sse_connections: Arc::default(),
+            anonymous_streams: anonymous_streams(&config.limits),
             body_memory: body_memory::BodyMemory::new(config.limits.body),
             store: self.store,
             store_health: store_health::StoreHealth::default(),
             started: Instant::now(),
-            flights: Arc::clone(&flights),
+            in_flight: Arc::clone(&in_flight),
             request_ids: Arc::default(),
             draining: draining.clone(),
         });
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
-        let follower = tokio::spawn(restoring::follow_others(Arc::clone(&shared)));
-        let watcher = tokio::spawn(store_watch::watch(Arc::clone(&shared)));
-        let routes = router(Arc::clone(&shared), self.admin);
+        let change_watcher = tokio::spawn(session_restore::watch_changes(Arc::clone(&state)));
+        let store_watcher = tokio::spawn(store_watch::watch(Arc::clone(&state)));
+        let routes = router(Arc::clone(&state), self.admin);
         let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
             stop.await;
             draining.cancel();
         };
         let (connections, ()) = tokio::join!(accepting, stopping);
-        drain(connections, &flights, config.limits.drain, || async {
+        drain(connections, &in_flight, config.limits.drain, || async {
             end.cancel();
             sessions.close_all().await;
         })
         .await;
         sweeper.abort();
-        follower.abort();
-        watcher.abort();
-        if let Gate::Pool(pool) = &shared.gate {
-            let _ = timeout(CLOSING, pool.audit.flush()).await;
+        change_watcher.abort();
+        store_watcher.abort();
+        if let AuthMode::Pool(pool) = &state.auth_mode {
+            let _ = timeout(CLOSE_TIMEOUT, pool.audit.flush()).await;
         }
     }
 }
 
-/// Places for the streams of guests: each takes a connection, of which some are left to short requests.
-fn guest_streams(limits: &HttpLimits) -> Arc<FairPlaces> {
-    let most = (limits.connections / 4 * 3).max(1);
+/// Slots for streams of anonymous clients. Each stream occupies a connection, so some connections are
+/// reserved for short requests.
+fn anonymous_streams(limits: &HttpLimits) -> Arc<FairSlots> {
+    let max = (limits.connections / 4 * 3).max(1);
     let per_address = limits.streams_per_address;
-    Arc::new(FairPlaces::new(
-        most,
+    Arc::new(FairSlots::new(
+        max,
         per_address,
-        WhenAddressIsFull::ReplaceIdle,
+        AddressLimitPolicy::ReplaceIdle,
     ))
 }
 
-/// Lets requests finish, then ends what is left.
+/// Waits for running requests, then closes the remaining connections.
 async fn drain<F: Future<Output = ()>>(
     mut connections: JoinSet<()>,
-    flights: &Flights,
-    patience: Duration,
+    in_flight: &InFlight,
+    drain_timeout: Duration,
     end: impl FnOnce() -> F,
 ) {
-    if timeout(patience, flights.all_landed()).await.is_err() {
-        tracing::warn!("requests that did not finish in time are cut");
+    if timeout(drain_timeout, in_flight.wait_until_idle())
+        .await
+        .is_err()
+    {
+        tracing::warn!("aborting requests that did not finish before the drain timeout");
     }
     end().await;
-    let all = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(CLOSING, all).await;
+    let all_closed = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(CLOSE_TIMEOUT, all_closed).await;
 }
 
-fn router<M: Mcp>(shared: Arc<Shared<M>>, admin: Router<Arc<Shared<M>>>) -> Router {
+fn router<M: McpBackend>(state: Arc<HttpState<M>>, admin: Router<Arc<HttpState<M>>>) -> Router {
     Router::new()
-        .route("/mcp", any(mcp::serve::<M>))
+        .route("/mcp", any(streamable::serve::<M>))
         .merge(admin)
-        .route("/sse", get(legacy::connect::<M>))
-        .route("/messages", post(legacy::post::<M>))
+        .route("/sse", get(legacy_sse::connect::<M>))
+        .route("/messages", post(legacy_sse::post::<M>))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found") })
         .method_not_allowed_fallback(|| async {
             (StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
         })
-        // Streams of events are left alone: they must not wait until there is enough to compress.
+        // Event streams are not compressed: events must not wait in the compression buffer.
         .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(Arc::clone(&shared), guard::guard::<M>))
-        .layer(from_fn(observe::observed))
-        .with_state(shared)
+        .layer(from_fn_with_state(Arc::clone(&state), guard::guard::<M>))
+        .layer(from_fn(request_metrics::observe))
+        .with_state(state)
 }

@@ -1,7 +1,7 @@
-//! The other end of a connection.
+//! The peer of a connection.
 
 use std::net::SocketAddr;
 
-/// The address that a request came from, which may be that of a proxy.
+/// The remote address of a connection, which may be that of a proxy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);

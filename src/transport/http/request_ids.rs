@@ -1,7 +1,8 @@
-//! Requests of a session that share an id wait for each other.
+//! Serializes requests of a session that share an id.
 //!
-//! rmcp keys the requests of a session by their ids: of two under way with the same id, one would never be
-//! answered. The protocol forbids that clients reuse an id, but a client that does deserves an answer too.
+//! rmcp keys the requests of a session by id: of two concurrent requests with the same id, one would never
+//! get a response. The protocol forbids clients to reuse ids, but those that do still get responses this
+//! way.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,45 +11,45 @@ use exa_mcp_model::lock;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
-/// A session, and an id of a request in it.
+/// A session id and a request id.
 type Key = (String, String);
 
-/// The ids of requests under way, by session.
+/// The ids of the requests in flight, by session.
 #[derive(Default)]
 pub(super) struct RequestIds(Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>);
 
-/// The turn of one request; the next one with the same id begins when this is dropped.
-pub(super) struct Turn {
+/// Reserves a request id. The next request with the same id continues when this is dropped.
+pub(super) struct RequestIdGuard {
     ids: Arc<RequestIds>,
     key: Key,
-    guard: Option<OwnedMutexGuard<()>>,
+    lock: Option<OwnedMutexGuard<()>>,
 }
 
 impl RequestIds {
     /// Waits until no other request of the session has this id.
-    pub(super) async fn enter(self: &Arc<Self>, session: &str, id: &Value) -> Turn {
+    pub(super) async fn acquire(self: &Arc<Self>, session: &str, id: &Value) -> RequestIdGuard {
         let key = (session.to_owned(), id.to_string());
-        let place = Arc::clone(lock(&self.0).entry(key.clone()).or_default());
-        // Made before the wait, so that a request that is given up meanwhile leaves nothing behind.
-        let mut turn = Turn {
+        let entry = Arc::clone(lock(&self.0).entry(key.clone()).or_default());
+        // Created before the wait, so that a cancelled request cleans up after itself.
+        let mut guard = RequestIdGuard {
             ids: Arc::clone(self),
             key,
-            guard: None,
+            lock: None,
         };
-        turn.guard = Some(place.lock_owned().await);
-        turn
+        guard.lock = Some(entry.lock_owned().await);
+        guard
     }
 }
 
-impl Drop for Turn {
+impl Drop for RequestIdGuard {
     fn drop(&mut self) {
-        let mut places = lock(&self.ids.0);
-        self.guard = None;
-        let is_last = places
+        let mut locks = lock(&self.ids.0);
+        self.lock = None;
+        let is_last = locks
             .get(&self.key)
-            .is_some_and(|place| Arc::strong_count(place) == 1);
+            .is_some_and(|entry| Arc::strong_count(entry) == 1);
         if is_last {
-            places.remove(&self.key);
+            locks.remove(&self.key);
         }
     }
 }
@@ -63,18 +64,18 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn equal_ids_of_one_session_take_turns() {
+    async fn serializes_equal_ids_within_a_session() {
         let ids = Arc::new(RequestIds::default());
         let moment = Duration::from_millis(10);
-        let first = ids.enter("a", &json!(1)).await;
+        let first = ids.acquire("a", &json!(1)).await;
         for (session, id) in [("a", json!(2)), ("a", json!("1")), ("b", json!(1))] {
-            assert!(timeout(moment, ids.enter(session, &id)).await.is_ok());
+            assert!(timeout(moment, ids.acquire(session, &id)).await.is_ok());
         }
         let one = json!(1);
-        let mut second = Box::pin(ids.enter("a", &one));
+        let mut second = Box::pin(ids.acquire("a", &one));
         assert!(timeout(moment, &mut second).await.is_err());
-        // One that is given up while it waits.
-        let third = timeout(moment, ids.enter("a", &json!(1))).await;
+        // Cancelled while it waits.
+        let third = timeout(moment, ids.acquire("a", &json!(1))).await;
         assert!(third.is_err());
         drop(first);
         let second = timeout(moment, second).await;

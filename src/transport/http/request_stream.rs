@@ -1,8 +1,8 @@
-//! The stream that answers one request of a session.
+//! The event stream of one request in a session.
 //!
-//! A connection reads the messages of the session as it can send them. When it is lost, the messages are
-//! read to their end all the same, because the result may have cost money; a client that reconnects
-//! continues after the last event that it has.
+//! A connection reads the messages at its own pace. If the connection is lost, the remaining messages are
+//! still read, because the result may have cost money. A client that reconnects continues after its last
+//! event.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -12,27 +12,27 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::event_log::{Event, EventKind, EventLog};
+use super::event_log::{EventKind, EventLog, SseEvent};
 use super::replay_buffer::ReplayBuffer;
 use exa_mcp_model::lock;
 
-/// The messages of a session, as rmcp sends them.
-pub(super) type Messages = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+/// The messages of a session as rmcp sends them.
+pub(super) type MessageStream = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
-/// The stream of a request: its recent events, and where further ones come from.
+/// The stream of a request: its recent events and the source of further ones.
 pub(super) struct RequestStream {
-    /// None after the last message.
-    source: tokio::sync::Mutex<Option<Messages>>,
-    state: Mutex<State>,
+    /// `None` after the last message.
+    source: tokio::sync::Mutex<Option<MessageStream>>,
+    state: Mutex<StreamState>,
     changed: Notify,
     buffer: Weak<ReplayBuffer>,
     session: SessionId,
     number: u64,
 }
 
-struct State {
+struct StreamState {
     log: EventLog,
-    /// Connections that read it.
+    /// The number of connections that read the stream.
     readers: usize,
     has_ended: bool,
 }
@@ -43,9 +43,9 @@ impl RequestStream {
         session: SessionId,
         number: u64,
         log: EventLog,
-        source: Messages,
+        source: MessageStream,
     ) -> Self {
-        let state = State {
+        let state = StreamState {
             log,
             readers: 0,
             has_ended: false,
@@ -60,7 +60,7 @@ impl RequestStream {
         }
     }
 
-    /// Reads it from its beginning, for the connection on which the request came.
+    /// Reads from the start, for the connection that sent the request.
     pub(super) fn read(self: &Arc<Self>) -> RequestEvents {
         let mut state = lock(&self.state);
         let priming = state.log.push_priming();
@@ -73,14 +73,14 @@ impl RequestStream {
         }
     }
 
-    /// Reads what follows an event; None if there was no event of this number.
+    /// Reads the events after `index`. Returns `None` if there is no such event.
     pub(super) fn read_after(self: &Arc<Self>, index: u64) -> Option<RequestEvents> {
         let mut state = lock(&self.state);
         if index >= state.log.next_index() {
             return None;
         }
         state.readers += 1;
-        // Some clients forget the id with which they reconnected unless they get another one.
+        // Some clients lose the id they reconnected with unless they receive a new one.
         let is_primed = state.log.reads_priming() && !state.has_ended;
         let priming = is_primed.then(|| state.log.push_priming());
         drop(state);
@@ -92,17 +92,17 @@ impl RequestStream {
         })
     }
 
-    /// What the ids of its events begin with.
+    /// Returns the prefix of the event ids.
     pub(super) fn id(&self) -> String {
         lock(&self.state).log.prefix().to_owned()
     }
 
-    /// Its recent events that carry a message.
-    pub(super) fn events(&self) -> Vec<Event> {
+    /// Returns the recent events that carry a message.
+    pub(super) fn events(&self) -> Vec<SseEvent> {
         lock(&self.state).log.messages()
     }
 
-    /// Waits until the last message is there.
+    /// Waits for the last message.
     pub(super) async fn ended(&self) {
         loop {
             let changed = self.changed.notified();
@@ -113,12 +113,12 @@ impl RequestStream {
         }
     }
 
-    /// How many bytes its events take.
+    /// Returns the size of the events in bytes.
     pub(super) fn bytes(&self) -> usize {
         lock(&self.state).log.bytes()
     }
 
-    /// Takes the next message of the session into the log.
+    /// Appends the next message of the session to the log.
     async fn pull(&self) {
         let mut source = self.source.lock().await;
         let event = match source.as_mut() {
@@ -136,13 +136,13 @@ impl RequestStream {
         if has_ended {
             *source = None;
             if let Some(buffer) = self.buffer.upgrade() {
-                buffer.finish(&self.session, self.number, self.bytes());
+                buffer.complete(&self.session, self.number, self.bytes());
             }
         }
         self.changed.notify_waiters();
     }
 
-    /// Reads the messages to their end while no connection does.
+    /// Reads the remaining messages while no connection does.
     async fn drain(self: Arc<Self>) {
         loop {
             let changed = self.changed.notified();
@@ -161,23 +161,23 @@ impl RequestStream {
     }
 }
 
-/// The events of a request, as one connection reads them.
+/// The events of a request as read by one connection.
 pub(super) struct RequestEvents {
     stream: Arc<RequestStream>,
     /// The number of the next event.
     next: u64,
-    /// The priming event that was made for this connection.
+    /// The priming event of this connection.
     priming: Option<u64>,
 }
 
 impl RequestEvents {
-    /// The stream that is read.
+    /// Returns the underlying stream.
     pub(super) fn stream(&self) -> Arc<RequestStream> {
         Arc::clone(&self.stream)
     }
 
-    /// The next event; a call that is given up loses none.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    /// Returns the next event. This method is cancel safe.
+    pub(super) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             let changed = self.stream.changed.notified();
             {
@@ -190,7 +190,7 @@ impl RequestEvents {
                     return None;
                 }
             }
-            // Whichever connection is first takes the next message for all.
+            // The first connection to get here pulls the next message for all.
             tokio::select! {
                 () = self.stream.pull() => {}
                 () = changed => {}

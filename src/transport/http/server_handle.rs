@@ -1,4 +1,4 @@
-//! What other layers may see of the running server.
+//! The view of the running server for other layers.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,44 +8,47 @@ use std::time::Duration;
 use axum::body::Body;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{Store, StoreError};
-use http::Response;
 use http::request::Parts;
 use serde_json::Value;
 
-use super::gate::Gate;
-use super::state::Shared;
-use super::{Mcp, admission, body, observe, parsing};
-use crate::http_response::invalid_params;
+use super::auth::AuthMode;
+use super::state::HttpState;
+use super::{McpBackend, admission, body, body_json, request_metrics};
+use crate::http_response::{HttpRejection, bad_parameters};
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
-type Refused = Box<Response<Body>>;
-
-impl<M: Mcp> Shared<M> {
+impl<M: McpBackend> HttpState<M> {
     pub(crate) fn mode(&self) -> &'static str {
-        self.gate.mode()
+        self.auth_mode.mode()
     }
 
     pub(crate) fn pool(&self) -> Option<&Accounts> {
-        match &self.gate {
-            Gate::Pool(pool) => Some(pool),
-            Gate::Passthrough { .. } => None,
+        match &self.auth_mode {
+            AuthMode::Pool(pool) => Some(pool),
+            AuthMode::Passthrough { .. } => None,
         }
     }
 
-    pub(crate) fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, Refused> {
-        let entry = self.gate.admit(parts, self.client_address(parts))?;
-        Ok(entry.token)
+    pub(crate) fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, HttpRejection> {
+        let auth = self
+            .auth_mode
+            .authenticate(parts, self.client_address(parts))?;
+        Ok(auth.token)
     }
 
     pub(crate) fn client_address(&self, parts: &Parts) -> IpAddr {
-        admission::address(self, parts)
+        admission::client_address(self, parts)
     }
 
-    pub(crate) async fn read_json(&self, parts: &Parts, body: Body) -> Result<Value, Refused> {
-        let body = body::read(self, parts, body).await?;
-        let parsed = parsing::parse(body.bytes, self.config.limits.body).await;
+    pub(crate) async fn read_json(
+        &self,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<Value, HttpRejection> {
+        let body = body::read_json_body(self, parts, body).await?;
+        let parsed = body_json::parse(body.bytes, self.config.limits.body).await;
         parsed.map_err(|error| Box::new(invalid_params(&error.message)))
     }
 
@@ -55,16 +58,16 @@ impl<M: Mcp> Shared<M> {
 
     pub(crate) fn session_owners(&self) -> Vec<Identity> {
         let mut owners = self.sessions.owners();
-        owners.extend(self.streams.owners());
+        owners.extend(self.sse_connections.owners());
         owners
     }
 
     pub(crate) fn session_count(&self) -> usize {
-        self.sessions.count() + self.streams.count()
+        self.sessions.count() + self.sse_connections.count()
     }
 
     pub(crate) fn request_count(&self) -> usize {
-        self.flights.count()
+        self.in_flight.count()
     }
 
     pub(crate) async fn tasks(&self) -> Result<BTreeMap<String, u64>, StoreError> {
@@ -96,10 +99,10 @@ impl<M: Mcp> Shared<M> {
     }
 
     pub(crate) fn is_local_request(&self, parts: &Parts) -> bool {
-        observe::is_from_here(parts)
+        request_metrics::is_local(parts)
     }
 
     pub(crate) fn has_public_metrics(&self) -> bool {
-        self.config.open_metrics
+        self.config.public_metrics
     }
 }

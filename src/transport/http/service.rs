@@ -1,4 +1,4 @@
-//! The MCP server, as HTTP sees it.
+//! Connects rmcp's Streamable HTTP service to the HTTP server.
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending, ready};
@@ -14,7 +14,10 @@ use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions, Shared};
+use super::{
+    AuthMode, HttpConfig, HttpServer, HttpState, InitializeParamsStore, McpBackend, McpResponse,
+    Sessions,
+};
 use crate::mcp::request::SharedSessions;
 use crate::mcp::{HandlerFactory, TracedHandler};
 use crate::telemetry::{Gauges, Metrics};
@@ -24,37 +27,37 @@ use exa_mcp_accounts::Requester;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
-/// Serves MCP over HTTP until `stop`, then lets running requests finish.
+/// Serves MCP over HTTP until `stop` resolves, then waits for running requests.
 pub async fn serve<R: HandlerFactory>(
     handlers: R,
     store: Arc<dyn Store>,
     listener: TcpListener,
-    gate: Gate,
+    auth_mode: AuthMode,
     config: HttpConfig,
     stop: impl Future<Output = ()>,
 ) {
     let admin = Router::new();
-    serve_with_admin(handlers, store, listener, gate, config, admin, stop).await;
+    serve_with_admin(handlers, store, listener, auth_mode, config, admin, stop).await;
 }
 
-/// Serves MCP and the `admin` routes over HTTP until `stop`, then lets running requests finish.
+/// Serves MCP and the `admin` routes over HTTP until `stop` resolves, then waits for running requests.
 pub(crate) async fn serve_with_admin<R: HandlerFactory>(
     handlers: R,
     store: Arc<dyn Store>,
     listener: TcpListener,
-    gate: Gate,
+    auth_mode: AuthMode,
     config: HttpConfig,
-    admin: Router<Arc<Shared<Service<R>>>>,
+    admin: Router<Arc<HttpState<RmcpService<R>>>>,
     stop: impl Future<Output = ()>,
 ) {
     Metrics::start();
     let end = CancellationToken::new();
     let sessions = Arc::new(Sessions::new(config.limits, &store));
-    let mcp = Service::new(handlers, &config, Arc::clone(&sessions), end.clone());
-    let server = Server {
+    let mcp = RmcpService::new(handlers, &config, Arc::clone(&sessions), end.clone());
+    let server = HttpServer {
         mcp,
         sessions,
-        gate,
+        auth_mode,
         config,
         store,
         admin,
@@ -63,15 +66,15 @@ pub(crate) async fn serve_with_admin<R: HandlerFactory>(
     server.serve(listener, stop).await;
 }
 
-/// The MCP server, as HTTP sees it.
-pub(crate) struct Service<R: HandlerFactory> {
+/// The MCP server behind the HTTP transport, based on rmcp.
+pub(crate) struct RmcpService<R: HandlerFactory> {
     streamable: StreamableHttpService<TracedHandler<R::Handler>, Sessions>,
-    /// The sessions, where other servers know them, too.
+    /// The sessions, if they are shared with other servers.
     shared: Option<Arc<Sessions>>,
     handlers: R,
 }
 
-impl<R: HandlerFactory> Clone for Service<R> {
+impl<R: HandlerFactory> Clone for RmcpService<R> {
     fn clone(&self) -> Self {
         Self {
             streamable: self.streamable.clone(),
@@ -81,7 +84,7 @@ impl<R: HandlerFactory> Clone for Service<R> {
     }
 }
 
-impl<R: HandlerFactory> Service<R> {
+impl<R: HandlerFactory> RmcpService<R> {
     fn new(
         handlers: R,
         config: &HttpConfig,
@@ -92,17 +95,17 @@ impl<R: HandlerFactory> Service<R> {
         let handler = move || -> io::Result<TracedHandler<R::Handler>> {
             Ok(TracedHandler::http(maker.handler()))
         };
-        // Hosts, origins and sizes are looked at before rmcp sees anything.
+        // Hosts, origins and sizes are checked before rmcp sees a request.
         let mut settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_sse_keep_alive(Some(config.limits.keep_alive))
-            // Not every client can read an event without a message; sessions know which can.
+            // Only some clients accept priming events, so sessions send them.
             .with_sse_retry(None)
             .with_cancellation_token(end);
         if sessions.are_shared() {
-            settings.session_store = Some(Arc::new(Introductions(Arc::clone(&sessions))));
+            settings.session_store = Some(Arc::new(InitializeParamsStore(Arc::clone(&sessions))));
         }
         let shared = sessions.are_shared().then(|| Arc::clone(&sessions));
         Self {
@@ -113,17 +116,17 @@ impl<R: HandlerFactory> Service<R> {
     }
 }
 
-impl<R: HandlerFactory> Mcp for Service<R> {
-    async fn answer(&self, mut request: Request<Full<Bytes>>) -> Answer {
+impl<R: HandlerFactory> McpBackend for RmcpService<R> {
+    async fn handle(&self, mut request: Request<Full<Bytes>>) -> McpResponse {
         if let Some(sessions) = &self.shared {
             let sessions = SharedSessions(Arc::clone(sessions) as _);
             request.extensions_mut().insert(sessions);
         }
-        // Boxed, because every layer before it would hold it, and hand it on, at its full size.
+        // Boxed, because every enclosing future would otherwise contain it at full size.
         Box::pin(self.streamable.handle(request)).await
     }
 
-    fn connect(
+    fn serve_connection(
         &self,
         requester: Requester,
         session: &str,
@@ -135,7 +138,7 @@ impl<R: HandlerFactory> Mcp for Service<R> {
         let handler = handler.with_meter(requester.meter);
         let (input, output) = tokio::io::split(stream);
         async move {
-            // How it ended is known at the other end.
+            // The other end of the stream observes the result.
             let serve = serve_lines(
                 handler,
                 input,

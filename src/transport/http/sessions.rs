@@ -1,8 +1,8 @@
-//! Sessions of the older eras: whose each is, how long it lives, how many there are.
+//! Sessions of protocol versions with a handshake: ownership, lifetime and limits.
 //!
-//! rmcp runs them. It neither knows to whom one belongs nor how many there may be, and it would end one
-//! in the middle of a long call. Where servers share a store, a session goes on at any of them: its
-//! introduction is kept there and played again to rmcp at the server to which the client comes next.
+//! rmcp runs the sessions. It knows neither owners nor limits, and its own timeout would end a session
+//! during a long call. If several servers share a store, any of them can continue a session: its
+//! `initialize` parameters are stored and replayed to rmcp on the next server that the client contacts.
 
 mod shared;
 mod table;
@@ -25,189 +25,189 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
+use super::auth::Authentication;
 use super::config::HttpLimits;
-use super::fair_places::Activity;
-use super::gate::Entry;
-use super::kept_sessions::KeptSessions;
+use super::fair_slots::Activity;
 use super::memory;
 use super::replay_buffer::ReplayBuffer;
+use super::session_store::SharedSessionStore;
 use super::shared_replay::SharedReplay;
 use super::standalone_stream::StandaloneStream;
-use crate::transport::shims;
+use crate::transport::compat;
 use exa_mcp_accounts::Requester;
 use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::Store;
-pub(super) use shared::Behind;
+pub(super) use shared::SessionDelta;
 use table::{Session, SessionTable};
 
-/// The least time between two looks for sessions that nobody uses.
-const SHORTEST_LOOK: Duration = Duration::from_millis(100);
+/// The minimum interval between sweeps for idle sessions.
+const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The longest time between two looks.
-const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// The maximum interval between sweeps.
+const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long a guest's session may be unused while there are many of them.
-const GUEST_IDLE: Duration = Duration::from_secs(10);
+/// The idle limit for anonymous sessions while there are many of them.
+const ANONYMOUS_IDLE: Duration = Duration::from_secs(10);
 
-/// The part of all sessions that guests may leave unused.
-const IDLE_GUESTS_PART: usize = 40;
+/// The fraction of all sessions that may be idle and anonymous: one fortieth.
+const IDLE_ANONYMOUS_FRACTION: usize = 40;
 
-/// After so many ends of sessions between two looks, memory is given back at the next few.
-const MANY_ENDS: usize = 50;
+/// After this many closed sessions between two sweeps, the next few sweeps release memory.
+const MANY_CLOSED: usize = 50;
 const MEMORY_ROUNDS: usize = 10;
 const MEMORY_PAUSE: Duration = Duration::from_millis(1_100);
 
 /// The sessions of a server.
 pub(crate) struct Sessions {
     inner: LocalSessionManager,
-    known: Mutex<SessionTable>,
+    table: Mutex<SessionTable>,
     limits: HttpLimits,
-    /// Sessions that have ended since the last look.
-    ended: AtomicUsize,
-    /// Sessions that other servers know, too.
-    kept: Option<KeptSessions>,
-    /// Streams that clients may come back to.
+    /// The number of sessions closed since the last sweep.
+    closed: AtomicUsize,
+    /// The session store, if it is shared with other servers.
+    store: Option<SharedSessionStore>,
+    /// Streams that clients can resume.
     pub(super) replay: Arc<ReplayBuffer>,
     /// Streams of other servers.
     pub(super) shared_replay: Option<SharedReplay>,
-    /// One after the other: rmcp must not be told twice to begin the same session.
-    pub(super) restoring: tokio::sync::Mutex<()>,
+    /// Serializes restoring: rmcp must not start the same session twice.
+    pub(super) restore_lock: tokio::sync::Mutex<()>,
 }
 
-/// There is no room for another session.
+/// The limit that prevents another session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRoom {
-    /// The owner has too many that are in use.
-    OfOwner,
-    /// The guests of the address have too many that are in use.
-    OfAddress,
-    /// There are too many.
-    AtAll,
+pub(super) enum SessionLimit {
+    /// All sessions of the owner are active.
+    Owner,
+    /// All anonymous sessions of the address are active.
+    Address,
+    /// All sessions of the server are active.
+    Total,
 }
 
-/// Why a request is not let into a session.
-pub(super) enum NotAdmitted {
-    /// There is none of this name, or not for this client.
-    Unknown,
-    /// There is no room for another one here.
-    NoRoom(NoRoom),
-    /// The store in which it may be does not answer.
-    Unavailable,
+/// The reason that a request cannot use a session.
+pub(super) enum SessionError {
+    /// There is no such session, or it belongs to another client.
+    NotFound,
+    /// No further session fits on this server.
+    LimitReached(SessionLimit),
+    /// The shared session store failed.
+    StoreUnavailable,
 }
 
-/// Keeps a session alive while something of it is open.
-pub(super) struct Held {
+/// Keeps a session alive while a request or stream is open.
+pub(super) struct SessionGuard {
     sessions: Arc<Sessions>,
     id: SessionId,
 }
 
-impl Held {
-    /// Whether rmcp runs the session.
+impl SessionGuard {
+    /// Returns whether rmcp runs the session.
     pub(super) async fn is_running(&self) -> bool {
         self.sessions.has_session(&self.id).await.unwrap_or(false)
     }
 }
 
-impl Drop for Held {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
-        if let Some(session) = self.sessions.known().get_mut(&self.id) {
-            session.open = session.open.saturating_sub(1);
-            session.used = Instant::now();
+        if let Some(session) = self.sessions.table().get_mut(&self.id) {
+            session.open_count = session.open_count.saturating_sub(1);
+            session.last_used = Instant::now();
         }
     }
 }
 
 impl Sessions {
-    /// No sessions yet.
+    /// Creates an empty set of sessions.
     pub(crate) fn new(limits: HttpLimits, store: &Arc<dyn Store>) -> Self {
         let mut inner = LocalSessionManager::default();
-        // A silent call of an hour is no reason to end a session; we look ourselves.
+        // A silent call of an hour must not end the session. The sweeper handles idle sessions.
         inner.session_config.keep_alive = None;
-        // The replay buffer gives events their ids, and primes clients.
+        // The replay buffer assigns event ids and sends priming events.
         inner.session_config.sse_retry = None;
         Self {
             inner,
-            known: Mutex::default(),
+            table: Mutex::default(),
             limits,
-            ended: AtomicUsize::new(0),
-            kept: KeptSessions::new(store, limits),
+            closed: AtomicUsize::new(0),
+            store: SharedSessionStore::new(store, limits),
             replay: ReplayBuffer::new(),
             shared_replay: SharedReplay::new(store),
-            restoring: tokio::sync::Mutex::default(),
+            restore_lock: tokio::sync::Mutex::default(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, SessionTable> {
-        lock(&self.known)
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
+        lock(&self.table)
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     pub(super) fn count(&self) -> usize {
-        self.known().len()
+        self.table().len()
     }
 
-    /// To whom they belong, one by one.
+    /// Returns the owner of each session.
     pub(super) fn owners(&self) -> Vec<Identity> {
-        let known = self.known();
-        known
+        let table = self.table();
+        table
             .iter()
             .map(|(_, session)| session.owner.clone())
             .collect()
     }
 
-    /// Lets a request into a session, if it is its owner's. A guest is whoever began the session.
+    /// Admits a request to a session of its owner. An anonymous request takes the identity of the session.
     pub(super) async fn admit(
         self: &Arc<Self>,
         id: &str,
-        entry: &mut Entry,
-    ) -> Result<(Held, Behind), NotAdmitted> {
-        let mut behind = Behind::default();
-        if let Some(kept) = &self.kept {
-            behind = self.look(kept, id, &entry.requester).await?;
+        auth: &mut Authentication,
+    ) -> Result<(SessionGuard, SessionDelta), SessionError> {
+        let mut delta = SessionDelta::default();
+        if let Some(store) = &self.store {
+            delta = self.refresh(store, id, &auth.requester).await?;
         }
-        let held = self.enter(id, entry).ok_or(NotAdmitted::Unknown)?;
-        behind.not_here = !self.runs_here(id);
-        behind.not_ready = self.is_unready(id);
-        Ok((held, behind))
+        let guard = self.open_session(id, auth).ok_or(SessionError::NotFound)?;
+        delta.needs_start = !self.runs_here(id);
+        delta.needs_initialized = self.awaits_initialized(id);
+        Ok((guard, delta))
     }
 
-    fn enter(self: &Arc<Self>, id: &str, entry: &mut Entry) -> Option<Held> {
+    fn open_session(self: &Arc<Self>, id: &str, auth: &mut Authentication) -> Option<SessionGuard> {
         let id = SessionId::from(id);
-        let mut known = self.known();
-        let session = known.get_mut(&id)?;
-        if entry.guest && session.owner.is_anonymous() {
-            entry.requester.owner = session.owner.clone();
+        let mut table = self.table();
+        let session = table.get_mut(&id)?;
+        if auth.is_anonymous && session.owner.is_anonymous() {
+            auth.requester.owner = session.owner.clone();
         }
-        if entry.requester.owner != session.owner {
+        if auth.requester.owner != session.owner {
             return None;
         }
-        session.open += 1;
-        if entry.requester.guest_address.is_none() {
-            known.prove(&id);
+        session.open_count += 1;
+        if auth.requester.guest_address.is_none() {
+            table.mark_verified(&id);
         }
-        drop(known);
+        drop(table);
         let sessions = Arc::clone(self);
-        Some(Held { sessions, id })
+        Some(SessionGuard { sessions, id })
     }
 
-    /// To whom a session belongs.
+    /// Returns the owner of a session.
     pub(super) fn owner(&self, id: &str) -> Option<Identity> {
-        Some(self.known().get(id)?.owner.clone())
+        Some(self.table().get(id)?.owner.clone())
     }
 
-    /// The version that was agreed on in a session.
+    /// Returns the negotiated version of a session.
     pub(super) fn version(&self, id: &str) -> Option<ProtocolVersion> {
-        Some(self.known().get(id)?.version.clone())
+        Some(self.table().get(id)?.version.clone())
     }
 
-    /// Whether the client of a session reads events without a message, which tell it how to come back.
-    /// Older ones take the empty data for broken JSON.
+    /// Returns whether the client of a session accepts priming events. Older clients take the empty data
+    /// for invalid JSON.
     pub(super) fn reads_priming(&self, id: &str) -> bool {
         let version = self.version(id);
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2025_11_25.as_str())
     }
 
-    /// Hands a request to a session, whose events come as rmcp has them.
+    /// Sends a request to a session. Returns the events as rmcp produces them.
     pub(super) async fn open_stream(
         &self,
         id: &SessionId,
@@ -219,23 +219,23 @@ impl Sessions {
         self.inner.create_stream(id, message).await
     }
 
-    /// What a session sends outside of any request.
+    /// Returns the standalone stream of a session.
     pub(super) async fn standalone(
         &self,
         id: &SessionId,
     ) -> Result<Arc<StandaloneStream>, LocalSessionManagerError> {
         let (stream, log) = self.replay.standalone(id, self.reads_priming(id));
-        let begin = async {
+        let start = async {
             let messages = self.inner.create_standalone_stream(id).await?;
             Ok(StandaloneStream::start(log, Box::pin(messages)))
         };
-        stream.get_or_try_init(|| begin).await.cloned()
+        stream.get_or_try_init(|| start).await.cloned()
     }
 
-    /// Makes room for another session of this requester.
-    pub(super) async fn make_room(&self, requester: &Requester) -> Result<(), NoRoom> {
+    /// Closes sessions until this requester may start another.
+    pub(super) async fn ensure_capacity(&self, requester: &Requester) -> Result<(), SessionLimit> {
         loop {
-            let next = self.known().next_to_end(requester, &self.limits)?;
+            let next = self.table().next_eviction(requester, &self.limits)?;
             let Some(next) = next else {
                 return Ok(());
             };
@@ -243,17 +243,20 @@ impl Sessions {
         }
     }
 
-    /// What a session is used for.
+    /// Returns the activity of a session.
     pub(super) fn activity(&self, id: &str) -> Option<Arc<Activity>> {
-        Some(Arc::clone(&self.known().get(id)?.activity))
+        Some(Arc::clone(&self.table().get(id)?.activity))
     }
 
-    /// Ends sessions that nobody has used for long, for ever.
+    /// Closes idle sessions. Never returns.
     pub(super) async fn sweep(self: Arc<Self>) {
         let idle = self.limits.session_idle;
-        let most_guests = self.limits.sessions / IDLE_GUESTS_PART;
-        let (pause, renewal) = ((idle / 4).clamp(SHORTEST_LOOK, LONGEST_LOOK), idle / 4);
-        let mut strays = HashSet::new();
+        let max_anonymous = self.limits.sessions / IDLE_ANONYMOUS_FRACTION;
+        let (pause, renewal) = (
+            (idle / 4).clamp(MIN_SWEEP_INTERVAL, MAX_SWEEP_INTERVAL),
+            idle / 4,
+        );
+        let mut orphans = HashSet::new();
         let mut renewed = Instant::now();
         let mut memory_rounds = 0;
         loop {
@@ -264,22 +267,22 @@ impl Sessions {
                 pause
             })
             .await;
-            let ended = self.known().expired(idle, GUEST_IDLE, most_guests);
-            for id in ended {
-                tracing::info!("a session that was not used has ended");
+            let expired = self.table().expired(idle, ANONYMOUS_IDLE, max_anonymous);
+            for id in expired {
+                tracing::info!("closed an idle session");
                 let _ = self.close_session(&id).await;
             }
-            // A request may have begun while its session ended.
-            let living: HashSet<SessionId> =
-                self.known().iter().map(|(id, _)| id.clone()).collect();
-            self.replay.retain(|id| living.contains(id));
-            strays = self.end_strays(strays).await;
-            if self.ended.swap(0, Ordering::Relaxed) >= MANY_ENDS {
+            // A request may have started while its session was closed.
+            let live_ids: HashSet<SessionId> =
+                self.table().iter().map(|(id, _)| id.clone()).collect();
+            self.replay.retain(|id| live_ids.contains(id));
+            orphans = self.close_orphans(orphans).await;
+            if self.closed.swap(0, Ordering::Relaxed) >= MANY_CLOSED {
                 memory_rounds = MEMORY_ROUNDS;
             }
             if memory_rounds > 0 {
                 memory_rounds -= 1;
-                memory::give_back().await;
+                memory::release_unused().await;
             }
             if renewed.elapsed() >= renewal {
                 renewed = Instant::now();
@@ -288,21 +291,21 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions that rmcp runs although their clients were gone before they could know of them; gives
-    /// those that may be beginning.
-    async fn end_strays(&self, before: HashSet<SessionId>) -> HashSet<SessionId> {
+    /// Closes sessions that rmcp runs although their clients disconnected before `initialize` completed.
+    /// Returns sessions that may still be initializing.
+    async fn close_orphans(&self, before: HashSet<SessionId>) -> HashSet<SessionId> {
         let running: Vec<SessionId> = self.inner.sessions.read().await.keys().cloned().collect();
-        let unknown = |id: &SessionId| self.known().get(id).is_none();
-        let strays: HashSet<SessionId> = running.into_iter().filter(unknown).collect();
-        for id in strays.intersection(&before) {
-            tracing::info!("a session without a client has ended");
-            self.ended.fetch_add(1, Ordering::Relaxed);
+        let unknown = |id: &SessionId| self.table().get(id).is_none();
+        let orphans: HashSet<SessionId> = running.into_iter().filter(unknown).collect();
+        for id in orphans.intersection(&before) {
+            tracing::info!("closed a session without a client");
+            self.closed.fetch_add(1, Ordering::Relaxed);
             let _ = self.inner.close_session(id).await;
         }
-        strays.difference(&before).cloned().collect()
+        orphans.difference(&before).cloned().collect()
     }
 
-    /// Ends all sessions.
+    /// Closes all sessions.
     pub(super) async fn close_all(&self) {
         let ids: Vec<SessionId> = self.inner.sessions.read().await.keys().cloned().collect();
         for id in ids {
@@ -310,9 +313,9 @@ impl Sessions {
         }
     }
 
-    /// Notes to whom a session belongs that has just begun, before its client can know of it.
-    fn note(&self, id: &SessionId, requester: Requester, answer: &ServerJsonRpcMessage) {
-        let JsonRpcMessage::Response(response) = answer else {
+    /// Registers the owner of a new session before its client learns the session id.
+    fn register(&self, id: &SessionId, requester: Requester, response: &ServerJsonRpcMessage) {
+        let JsonRpcMessage::Response(response) = response else {
             return;
         };
         let ServerResult::InitializeResult(result) = &response.result else {
@@ -320,13 +323,13 @@ impl Sessions {
         };
         let version = result.protocol_version.clone();
         let session = Session::new(requester.owner, version, requester.guest_address);
-        // One that was begun at another server is known already.
-        self.known().insert(id.clone(), session);
+        // A session from another server is already registered.
+        self.table().insert(id.clone(), session);
     }
 }
 
-/// Messages without the ids of rmcp, which are not unique in a session.
-fn without_ids<S>(events: S) -> impl Stream<Item = ServerSseMessage> + use<S>
+/// Removes rmcp's event ids, which are not unique within a session.
+fn without_event_ids<S>(events: S) -> impl Stream<Item = ServerSseMessage> + use<S>
 where
     S: Stream<Item = ServerSseMessage>,
 {
@@ -336,7 +339,7 @@ where
     })
 }
 
-/// Who makes a request.
+/// Returns the sender of a request.
 fn requester(message: &ClientJsonRpcMessage) -> Option<Requester> {
     let JsonRpcMessage::Request(request) = message else {
         return None;
@@ -345,12 +348,12 @@ fn requester(message: &ClientJsonRpcMessage) -> Option<Requester> {
     parts.extensions.get::<Requester>().cloned()
 }
 
-/// The answer to `initialize` in the words of the older eras.
-fn in_their_words(answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
-    match answer {
+/// Converts the response to `initialize` for protocol versions with a handshake.
+fn compatible_initialize_response(response: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match response {
         JsonRpcMessage::Response(mut response) => {
             if let ServerResult::InitializeResult(result) = response.result {
-                response.result = shims::initialized(result);
+                response.result = compat::initialize_result(result);
             }
             JsonRpcMessage::Response(response)
         }
@@ -372,11 +375,11 @@ impl SessionManager for Sessions {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
         let requester = requester(&message);
-        let answer = self.inner.initialize_session(id, message).await?;
+        let response = self.inner.initialize_session(id, message).await?;
         if let Some(requester) = requester {
-            self.note(id, requester, &answer);
+            self.register(id, requester, &response);
         }
-        Ok(in_their_words(answer))
+        Ok(compatible_initialize_response(response))
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -384,9 +387,9 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.known().remove(id);
-        self.replay.forget(id);
-        self.ended.fetch_add(1, Ordering::Relaxed);
+        self.table().remove(id);
+        self.replay.remove_session(id);
+        self.closed.fetch_add(1, Ordering::Relaxed);
         self.inner.close_session(id).await
     }
 
@@ -395,7 +398,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(without_ids(self.open_stream(id, message).await?))
+        Ok(without_event_ids(self.open_stream(id, message).await?))
     }
 
     async fn accept_message(
@@ -410,7 +413,9 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(without_ids(self.inner.create_standalone_stream(id).await?))
+        Ok(without_event_ids(
+            self.inner.create_standalone_stream(id).await?,
+        ))
     }
 
     async fn resume(
@@ -418,7 +423,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(without_ids(self.inner.resume(id, last_event_id).await?))
+        Ok(without_event_ids(
+            self.inner.resume(id, last_event_id).await?,
+        ))
     }
 
     async fn restore_session(

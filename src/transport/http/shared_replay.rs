@@ -1,8 +1,8 @@
-//! Streams of requests that a client may come back to at another server, in the store that they share.
+//! Request streams in the shared store, which a client can resume on another server.
 //!
-//! A request that takes its time is noted there when it begins, and its events when it ends. The server to
-//! which the client comes waits for them. One that dies takes its requests with it: its note runs out,
-//! and the client gets an error.
+//! A long-running request is recorded when it starts, and its events when it ends. A server that the client
+//! reconnects to waits for the events. If a server dies, the records of its requests expire, and the
+//! clients get an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::kept_sessions::shelf;
 use super::request_stream::RequestStream;
+use super::session_store::storage_owner;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{DocumentKey, ExpectedRevision, Store, StoreError, WriteOptions};
 
 const COLLECTION: &str = "streams";
 
-/// Changes with what is written.
+/// The version of the stored format.
 const FORMAT: u32 = 1;
 
-/// How long the events of a request stay.
-const LIFE: Duration = Duration::from_secs(60);
+/// How long the events of a completed request are stored.
+const COMPLETED_TTL: Duration = Duration::from_secs(60);
 
-/// How long a note of a running request stays, and how often it is written anew.
-const RUNNING_LIFE: Duration = Duration::from_secs(20);
-const RENEWAL: Duration = Duration::from_secs(5);
+/// How long the record of a running request is valid, and how often it is renewed.
+const RUNNING_TTL: Duration = Duration::from_secs(20);
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether a request has ended at another server.
-const POLL: Duration = Duration::from_millis(400);
+/// How often to check whether a request has completed on another server.
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
 
-/// The most streams of one owner, and the most bytes of one. Others are known to one server alone.
+/// The maximum number of streams per owner, and the maximum size of a stream. Others are not shared.
 const MAX_STREAMS: usize = 100;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What other servers know of a stream.
+/// The stored record of a stream.
 #[derive(Serialize, Deserialize)]
 struct SharedStream {
     format: u32,
     request: RequestId,
-    /// None while the request runs.
+    /// `None` while the request runs.
     events: Option<Vec<SharedEvent>>,
 }
 
@@ -58,13 +58,13 @@ struct SharedEvent {
 pub(super) struct SharedReplay(Arc<dyn Store>);
 
 impl SharedReplay {
-    /// The streams in a store, if it is one that others share.
+    /// Returns the streams of a store, if it is shared.
     pub(super) fn new(store: &Arc<dyn Store>) -> Option<Self> {
         let store = Arc::clone(store);
         store.is_remote().then_some(Self(store))
     }
 
-    /// Lets other servers know of a stream, now and when it has ended.
+    /// Records a stream for other servers, now and when it has ended.
     pub(super) fn publish(
         &self,
         owner: &Identity,
@@ -73,7 +73,7 @@ impl SharedReplay {
         stream: Arc<RequestStream>,
     ) {
         let replay = self.clone();
-        let place = place(owner, session, &stream.id());
+        let key = document_key(owner, session, &stream.id());
         tokio::spawn(async move {
             let mut shared = SharedStream {
                 format: FORMAT,
@@ -81,9 +81,12 @@ impl SharedReplay {
                 events: None,
             };
             loop {
-                // Without the store a client comes back to this server, or loses the rest.
-                let _ = replay.put(&place, &shared).await;
-                if tokio::time::timeout(RENEWAL, stream.ended()).await.is_ok() {
+                // Without the store the client can only resume on this server.
+                let _ = replay.put(&key, &shared).await;
+                if tokio::time::timeout(RENEWAL_INTERVAL, stream.ended())
+                    .await
+                    .is_ok()
+                {
                     break;
                 }
             }
@@ -95,33 +98,33 @@ impl SharedReplay {
                 text: String::from_utf8_lossy(&event.text()).into_owned(),
             });
             shared.events = Some(events.collect());
-            let _ = replay.put(&place, &shared).await;
+            let _ = replay.put(&key, &shared).await;
         });
     }
 
-    async fn put(&self, place: &DocumentKey, stream: &SharedStream) -> Result<(), StoreError> {
+    async fn put(&self, key: &DocumentKey, stream: &SharedStream) -> Result<(), StoreError> {
         let body = serde_json::to_string(stream).unwrap_or_default();
-        let life = if stream.events.is_some() {
-            LIFE
+        let time_to_live = if stream.events.is_some() {
+            COMPLETED_TTL
         } else {
-            RUNNING_LIFE
+            RUNNING_TTL
         };
         let rules = WriteOptions {
-            time_to_live: Some(life),
+            time_to_live: Some(time_to_live),
             max_documents: Some(MAX_STREAMS),
             expected: ExpectedRevision::Any,
         };
-        self.0.put(place.clone(), body, rules).await.map(drop)
+        self.0.put(key.clone(), body, rules).await.map(drop)
     }
 
-    async fn get(&self, place: &DocumentKey) -> Result<Option<SharedStream>, StoreError> {
-        let document = self.0.get(place.clone()).await?;
+    async fn get(&self, key: &DocumentKey) -> Result<Option<SharedStream>, StoreError> {
+        let document = self.0.get(key.clone()).await?;
         let read = |body: &str| serde_json::from_str::<SharedStream>(body).ok();
         let stream = document.and_then(|document| read(&document.body));
         Ok(stream.filter(|stream| stream.format == FORMAT))
     }
 
-    /// What follows an event of a stream that began at another server.
+    /// Returns the events after an event of a stream that started on another server.
     pub(super) async fn find(
         &self,
         owner: &Identity,
@@ -130,23 +133,23 @@ impl SharedReplay {
     ) -> Option<SharedEvents> {
         let (stream_id, index) = event_id.rsplit_once('-')?;
         let index = index.parse().ok()?;
-        let place = place(owner, session, stream_id);
-        let stream = self.get(&place).await.ok()??;
+        let key = document_key(owner, session, stream_id);
+        let stream = self.get(&key).await.ok()??;
         let replay = self.clone();
         let (sender, events) = mpsc::channel(1);
         tokio::spawn(async move {
             tokio::select! {
-                () = replay.forward(&place, stream, index, &sender) => {}
+                () = replay.forward(&key, stream, index, &sender) => {}
                 () = sender.closed() => {}
             }
         });
         Some(SharedEvents(events))
     }
 
-    /// Sends the events after one of them, once the stream has ended.
+    /// Sends the events after `index` once the stream has ended.
     async fn forward(
         &self,
-        place: &DocumentKey,
+        key: &DocumentKey,
         mut stream: SharedStream,
         index: u64,
         sender: &mpsc::Sender<Bytes>,
@@ -155,14 +158,14 @@ impl SharedReplay {
             if let Some(events) = stream.events {
                 break events;
             }
-            tokio::time::sleep(POLL).await;
-            match self.get(place).await {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            match self.get(key).await {
                 Ok(Some(found)) => stream = found,
                 Ok(None) => {
-                    let _ = sender.send(lost(&stream.request)).await;
+                    let _ = sender.send(lost_request_event(&stream.request)).await;
                     return;
                 }
-                // The store may come back.
+                // The store may recover.
                 Err(_) => {}
             }
         };
@@ -173,29 +176,29 @@ impl SharedReplay {
 }
 
 /// Only the owner of a session finds its streams.
-fn place(owner: &Identity, session: &SessionId, stream_id: &str) -> DocumentKey {
+fn document_key(owner: &Identity, session: &SessionId, stream_id: &str) -> DocumentKey {
     DocumentKey {
-        owner: shelf(owner),
+        owner: storage_owner(owner),
         collection: COLLECTION,
         id: format!("{session}/{stream_id}"),
     }
 }
 
-/// The rest of a stream that began at another server.
+/// The remaining events of a stream that started on another server.
 pub(super) struct SharedEvents(mpsc::Receiver<Bytes>);
 
 impl SharedEvents {
-    /// The next event; a call that is given up loses none.
+    /// Returns the next event. This method is cancel safe.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         self.0.recv().await
     }
 }
 
-/// What a client gets whose request was lost with its server.
-fn lost(request: &RequestId) -> Bytes {
-    let why = "The result is not available: the server that ran this request ended, or the result is too \
-               large to be read from another server. Make the request again if that does no harm.";
-    let error = ErrorData::internal_error(why, None);
+/// Returns the error event for a request that was lost with its server.
+fn lost_request_event(request: &RequestId) -> Bytes {
+    let reason = "The result is not available: the server that ran this request stopped, or the result is too \
+               large to share between servers. Repeat the request if that is safe.";
+    let error = ErrorData::internal_error(reason, None);
     let message = json!({"jsonrpc": "2.0", "id": request, "error": error});
     format!("data: {message}\n\n").into()
 }

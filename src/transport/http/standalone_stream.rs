@@ -1,31 +1,31 @@
-//! What a session sends outside of any request: the stream of `GET /mcp`.
+//! MessageStream of a session outside of any request: the stream of `GET /mcp`.
 //!
-//! Each message goes to one connection, the one that was opened last. The others wait: a client that
-//! opens several is sent everything once, and goes on with an older one when the newest is lost.
+//! Each message goes to the newest connection. The others wait: a client with several connections gets
+//! every message once, and an older connection takes over when the newest is lost.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use tokio::sync::Notify;
 
-use super::event_log::{Event, EventLog};
-use super::request_stream::Messages;
+use super::event_log::{EventLog, SseEvent};
+use super::request_stream::MessageStream;
 use exa_mcp_model::lock;
 
-/// The most connections of one session that listen at once; the oldest end.
+/// The maximum number of connections per session. The oldest are closed.
 const MAX_CONNECTIONS: usize = 32;
 
-/// The stream of a session.
+/// The standalone stream of a session.
 pub(super) struct StandaloneStream {
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     changed: Notify,
 }
 
-struct State {
+struct StreamState {
     log: EventLog,
-    /// The number of the first event that was not sent on any connection.
+    /// The number of the first unsent event.
     next: u64,
-    /// The connections that listen, the newest last.
+    /// The open connections, newest last.
     connections: Vec<u64>,
     last_connection: u64,
     has_ended: bool,
@@ -33,8 +33,8 @@ struct State {
 
 impl StandaloneStream {
     /// Reads messages until the session ends.
-    pub(super) fn start(log: EventLog, mut source: Messages) -> Arc<Self> {
-        let state = State {
+    pub(super) fn start(log: EventLog, mut source: MessageStream) -> Arc<Self> {
+        let state = StreamState {
             log,
             next: 0,
             connections: Vec::new(),
@@ -45,21 +45,21 @@ impl StandaloneStream {
             state: Mutex::new(state),
             changed: Notify::new(),
         });
-        let reading = Arc::clone(&stream);
+        let reader = Arc::clone(&stream);
         tokio::spawn(async move {
             while let Some(event) = source.next().await {
                 if let Some(message) = event.message.as_deref() {
-                    lock(&reading.state).log.push_message(message);
-                    reading.changed.notify_waiters();
+                    lock(&reader.state).log.push_message(message);
+                    reader.changed.notify_waiters();
                 }
             }
-            lock(&reading.state).has_ended = true;
-            reading.changed.notify_waiters();
+            lock(&reader.state).has_ended = true;
+            reader.changed.notify_waiters();
         });
         stream
     }
 
-    /// Listens from now on, or continues after an event; a number that no event had counts as none.
+    /// Opens a connection that continues after an event. An unknown event number is ignored.
     pub(super) fn listen(self: &Arc<Self>, after: Option<u64>) -> StandaloneEvents {
         let mut state = lock(&self.state);
         if let Some(after) = after.filter(|after| *after < state.log.next_index()) {
@@ -82,17 +82,17 @@ impl StandaloneStream {
     }
 }
 
-/// The events of the stream, as one connection gets them.
+/// The events of the stream as sent on one connection.
 pub(super) struct StandaloneEvents {
     stream: Arc<StandaloneStream>,
     connection: u64,
-    /// The priming event that was made for this connection, until it is sent.
+    /// The unsent priming event of this connection.
     priming: Option<u64>,
 }
 
 impl StandaloneEvents {
-    /// The next event; a call that is given up loses none.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    /// Returns the next event. This method is cancel safe.
+    pub(super) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             let changed = self.stream.changed.notified();
             {
@@ -107,7 +107,7 @@ impl StandaloneEvents {
                     self.priming
                 };
                 let event = from.and_then(|from| state.log.first_from(from, self.priming));
-                let is_own = |event: &&Event| Some(event.index) == self.priming;
+                let is_own = |event: &&SseEvent| Some(event.index) == self.priming;
                 if let Some(event) = event.filter(|event| is_newest || is_own(event)).cloned() {
                     if is_newest {
                         state.next = event.index + 1;

@@ -1,119 +1,118 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use http::{Response, StatusCode};
+use http::StatusCode;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::auth::AuthMode;
 use super::body_memory::BodyMemory;
 use super::config::HttpConfig;
-use super::fair_places::{Activity, FairPlaces, NoPlace, Place};
-use super::gate::Gate;
-use super::legacy::Streams;
+use super::fair_slots::{Activity, FairSlots, Slot, SlotError};
+use super::legacy_sse::SseConnections;
 use super::request_ids::RequestIds;
 use super::sessions::Sessions;
 use super::store_health::StoreHealth;
-use crate::http_response::busy;
+use crate::http_response::{HttpRejection, busy};
 use exa_mcp_accounts::Requester;
 use exa_mcp_store::Store;
 
-/// When to come back to a server that has no place for another stream.
-const COME_BACK: Duration = Duration::from_secs(5);
+/// The `Retry-After` value when no stream slot is free.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What all requests share.
-pub(crate) struct Shared<M> {
+/// State shared by all requests.
+pub(crate) struct HttpState<M> {
     pub(super) mcp: M,
-    pub(super) gate: Gate,
+    pub(super) auth_mode: AuthMode,
     pub(super) config: HttpConfig,
     pub(super) sessions: Arc<Sessions>,
-    /// Connections of the oldest era.
-    pub(super) streams: Arc<Streams>,
-    /// Places for the streams of guests.
-    pub(super) guest_streams: Arc<FairPlaces>,
-    /// Memory for long bodies.
+    /// Connections of the legacy HTTP+SSE transport.
+    pub(super) sse_connections: Arc<SseConnections>,
+    /// Slots for the streams of anonymous clients.
+    pub(super) anonymous_streams: Arc<FairSlots>,
+    /// Memory for large request bodies.
     pub(super) body_memory: BodyMemory,
     pub(super) store: Arc<dyn Store>,
     pub(super) store_health: StoreHealth,
     pub(super) started: Instant,
-    pub(super) flights: Arc<Flights>,
-    /// Ids of requests under way in sessions.
+    pub(super) in_flight: Arc<InFlight>,
+    /// Ids of the requests in flight, by session.
     pub(super) request_ids: Arc<RequestIds>,
-    /// The server is to end: nothing new is begun.
+    /// Cancelled when the server shuts down: new requests are rejected.
     pub(super) draining: CancellationToken,
 }
 
-impl<M> Shared<M> {
-    /// A place for another stream, where the requester is a guest.
-    pub(super) fn guest_stream(
+impl<M> HttpState<M> {
+    /// Reserves a slot for a stream if the requester is anonymous.
+    pub(super) fn reserve_stream(
         &self,
         requester: &Requester,
         activity: &Arc<Activity>,
-    ) -> Result<Option<Place>, Box<Response<Body>>> {
+    ) -> Result<Option<Slot>, HttpRejection> {
         let Some(address) = requester.guest_address else {
             return Ok(None);
         };
-        let place = self
-            .guest_streams
-            .enter(Some(address), Arc::clone(activity));
-        let refused = |why| match why {
-            NoPlace::AddressIsFull => busy(
+        let slot = self
+            .anonymous_streams
+            .acquire(Some(address), Arc::clone(activity));
+        let rejection = |reason| match reason {
+            SlotError::AddressLimit => busy(
                 StatusCode::TOO_MANY_REQUESTS,
-                "Clients of your address have too many streams open (EXA_MCP_MAX_STREAMS_PER_ADDRESS); \
-                 close some, or come back later",
-                COME_BACK,
+                "Too many open streams from your address (EXA_MCP_MAX_STREAMS_PER_ADDRESS); \
+                 close some, or try again later",
+                RETRY_AFTER,
             ),
-            NoPlace::AllTaken => busy(
+            SlotError::AllTaken => busy(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "There are too many streams open; come back later",
-                COME_BACK,
+                "Too many open streams; try again later",
+                RETRY_AFTER,
             ),
         };
-        place.map(Some).map_err(|why| Box::new(refused(why)))
+        slot.map(Some).map_err(|reason| Box::new(rejection(reason)))
     }
 }
 
-/// Requests under way.
+/// Requests in flight.
 #[derive(Default)]
-pub(super) struct Flights {
+pub(super) struct InFlight {
     count: AtomicUsize,
-    landed: Notify,
+    idle: Notify,
 }
 
-/// A request under way, until this is dropped.
-pub(super) struct Flight(Arc<Flights>);
+/// Counts as a request in flight until it is dropped.
+pub(super) struct InFlightGuard(Arc<InFlight>);
 
-impl Flights {
-    pub(super) fn enter(self: &Arc<Self>) -> Flight {
+impl InFlight {
+    pub(super) fn start(self: &Arc<Self>) -> InFlightGuard {
         self.count.fetch_add(1, Ordering::SeqCst);
-        Flight(Arc::clone(self))
+        InFlightGuard(Arc::clone(self))
     }
 
-    /// How many are under way.
+    /// Returns the number of requests in flight.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Waits until none is under way.
-    pub(super) async fn all_landed(&self) {
+    /// Waits until no request is in flight.
+    pub(super) async fn wait_until_idle(&self) {
         loop {
-            let landed = self.landed.notified();
+            let idle = self.idle.notified();
             if self.count.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            landed.await;
+            idle.await;
         }
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.landed.notify_waiters();
+            self.0.idle.notify_waiters();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the store answers.
+//! Health of the store.
 
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,26 @@ use exa_mcp_store::Store;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long the store may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a health check may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a result counts: health checks are frequent.
-const FRESH: Duration = Duration::from_secs(5);
+/// How long a result is reused, because health checks are frequent.
+const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// The state of the store when it was last checked.
+/// The result of the last health check.
 #[derive(Default)]
 pub(super) struct StoreHealth(Mutex<Option<(Instant, bool)>>);
 
 impl StoreHealth {
     pub(super) async fn is_healthy(&self, store: &dyn Store) -> bool {
-        let mut known = self.0.lock().await;
-        if let Some((at, well)) = *known
-            && at.elapsed() < FRESH
+        let mut last = self.0.lock().await;
+        if let Some((at, healthy)) = *last
+            && at.elapsed() < MAX_AGE
         {
-            return well;
+            return healthy;
         }
-        let well = matches!(timeout(PATIENCE, store.check()).await, Ok(Ok(_)));
-        *known = Some((Instant::now(), well));
-        well
+        let healthy = matches!(timeout(CHECK_TIMEOUT, store.check()).await, Ok(Ok(_)));
+        *last = Some((Instant::now(), healthy));
+        healthy
     }
 }

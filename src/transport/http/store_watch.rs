@@ -1,34 +1,34 @@
-//! Watching whether the store still is the one with which the server began.
+//! Detects a replaced store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::gate::Gate;
-use super::state::Shared;
+use super::auth::AuthMode;
+use super::state::HttpState;
 use exa_mcp_accounts::{Token, TokenSource};
 use exa_mcp_store::StoreError;
 
-/// How often the store is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often the store is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks at the store, for ever. What it finds is in [`exa_mcp_store::Store::refusal`].
-pub(super) async fn watch<M>(shared: Arc<Shared<M>>) {
-    let mut told = false;
+/// Checks the store forever. The result is available from [`exa_mcp_store::Store::refusal`].
+pub(super) async fn watch<M>(state: Arc<HttpState<M>>) {
+    let mut was_replaced = false;
     loop {
-        tokio::time::sleep(LOOK).await;
-        // A store that does not answer is another matter: it may still be the same.
-        let replaced = matches!(shared.store.verify().await, Err(StoreError::Replaced));
-        if replaced && !told {
-            tell_revoked(&shared.gate);
+        tokio::time::sleep(CHECK_INTERVAL).await;
+        // An unreachable store may still be the same.
+        let replaced = matches!(state.store.verify().await, Err(StoreError::Replaced));
+        if replaced && !was_replaced {
+            log_revoked_tokens(&state.auth_mode);
         }
-        told = replaced;
+        was_replaced = replaced;
     }
 }
 
-/// Names the tokens of the configuration that were revoked in the data that is gone: a server that accepts
-/// the store as it is lets their holders in again.
-fn tell_revoked(gate: &Gate) {
-    let Gate::Pool(pool) = gate else {
+/// Logs the configured tokens that were revoked in the lost data. A server that accepts the replaced store
+/// would accept them again.
+fn log_revoked_tokens(gate: &AuthMode) {
+    let AuthMode::Pool(pool) = gate else {
         return;
     };
     let is_revoked =

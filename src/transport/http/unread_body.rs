@@ -1,9 +1,9 @@
-//! Bodies that were not read before the request was answered.
+//! Handles request bodies that were not fully read.
 //!
-//! A server that closes a connection on which bytes are still to be read makes the client's system
-//! discard what has arrived there, the response included. A short body is therefore read to its end
-//! before the response leaves, and the connection goes on. After a long or slow one the connection is
-//! closed in two steps: the response and the end of the writing side first, the reading side later.
+//! If a server closes a connection with unread bytes, the client's system discards what it has received,
+//! including the response. A short body is therefore read to its end before the response, and the
+//! connection stays open. After a long or slow body the connection is closed in two steps: first the
+//! response and the writing side, later the reading side.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,32 +21,32 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The most bytes that are read before a response leaves.
+/// The maximum number of bytes to read before a response.
 const MAX_BYTES_BEFORE_RESPONSE: u64 = 256 * 1024;
 
-/// How long a response waits for the rest of a body.
+/// How long a response waits for the rest of the body.
 const MAX_WAIT_BEFORE_RESPONSE: Duration = Duration::from_millis(250);
 
-/// The most bytes that are read, and thrown away, after the last response of a connection.
+/// The maximum number of bytes to discard after the last response of a connection.
 const MAX_BYTES_AFTER_RESPONSE: usize = 16 * 1024 * 1024;
 
-/// Bytes that are thrown away at a time.
+/// The buffer size for discarding.
 const DISCARD_BUFFER: usize = 16 * 1024;
 
-/// Where a request leaves a body that nobody read to its end.
+/// Holds a body that was not fully read.
 type Slot = Arc<Mutex<Option<Incoming>>>;
 
-/// Whether a connection ended with a body that was not read to its end.
+/// Whether a connection ended with a body that was not fully read.
 #[derive(Clone, Default)]
 pub(super) struct UnreadBody(Arc<AtomicBool>);
 
 impl UnreadBody {
-    /// Whether the connection has one.
+    /// Returns whether the connection has an unread body.
     pub(super) fn is_left(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Answers a request by `respond`, and sees to what that left of the body.
+    /// Calls `respond`, then discards or marks the unread body.
     pub(super) async fn respond<F>(
         &self,
         request: Request<Incoming>,
@@ -68,7 +68,7 @@ impl UnreadBody {
         let mut response = respond(Request::from_parts(parts, body)).await;
         let left = lock(&slot).take();
         if let Some(body) = left {
-            // To read the body now would ask the client to send it.
+            // Reading the body now would ask the client to send it.
             let read = !waits_for_continue && discard(body).await;
             if !read {
                 self.0.store(true, Ordering::Relaxed);
@@ -85,7 +85,7 @@ fn expects_continue(headers: &HeaderMap) -> bool {
     expected.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// Reads a short body to its end; gives whether it did.
+/// Reads a short body to its end. Returns whether that succeeded.
 async fn discard(mut body: Incoming) -> bool {
     if body.size_hint().lower() > MAX_BYTES_BEFORE_RESPONSE {
         return false;
@@ -107,8 +107,9 @@ async fn discard(mut body: Incoming) -> bool {
         .unwrap_or(false)
 }
 
-/// Ends a connection whose client may still send: first the writing side, so that the client has the
-/// whole response, then, once the client has ended or `patience` is over, the other.
+/// Closes a connection whose client may still be sending: first the writing side, so that the client
+/// receives the whole response, then the reading side once the client has finished or `patience` has
+/// passed.
 pub(super) async fn close_in_two_steps(mut stream: TcpStream, patience: Duration) {
     let closing = async {
         stream.shutdown().await.ok()?;
@@ -126,7 +127,7 @@ pub(super) async fn close_in_two_steps(mut stream: TcpStream, patience: Duration
     let _ = timeout(patience, closing).await;
 }
 
-/// A body that is put back where it came from when its reader is done with it too early.
+/// A body that returns to its slot when its reader drops it early.
 struct ReturnedBody {
     body: Option<Incoming>,
     slot: Slot,

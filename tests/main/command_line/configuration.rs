@@ -191,12 +191,12 @@ fn mistakes_are_named_with_file_and_line_and_without_values() {
         ),
         (
             "\nexa_api_key = ['hunter2']",
-            &["line 2", "`exa_api_key`", "a text"],
+            &["line 2", "`exa_api_key`", "a string"],
         ),
-        ("\n\nexa_api_key = \"hunter2", &["line 3", "no TOML"]),
+        ("\n\nexa_api_key = \"hunter2", &["line 3", "invalid TOML"]),
         (
             "rate_limit = 'hunter2'",
-            &["`rate_limit`", "a whole number"],
+            &["`rate_limit`", "a non-negative integer"],
         ),
         // What only its user can judge names both.
         (
@@ -236,7 +236,7 @@ fn the_doctor_names_the_file_and_its_settings_but_no_value() {
     let line = line.expect("a line about the file");
     let expected = format!(
         "ok   configuration file: {shown}; it sets keep_alive, mcp_auth_token; \
-         the environment overrules exa_api_key, log_level"
+         the environment overrides exa_api_key, log_level"
     );
     assert_eq!(line, expected);
     assert!(!output.stdout.contains("WARN"), "{output:#?}");

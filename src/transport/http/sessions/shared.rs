@@ -1,4 +1,4 @@
-//! Sessions that other servers know, too.
+//! Sessions shared with other servers.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,314 +8,319 @@ use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::SessionId;
 use tokio::time::timeout;
 
-use super::super::kept_sessions::{KeptSession, KeptSessions};
-use super::{NotAdmitted, Session, Sessions};
+use super::super::session_store::{SharedSessionStore, StoredSession};
+use super::{Session, SessionError, Sessions};
 use exa_mcp_accounts::Requester;
 use exa_mcp_model::Identity;
 
-/// How long it is believed that a session has not been ended at another server.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// How long a session is assumed to be unchanged in the store.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a client waits until other servers know what it follows.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a client waits for its subscription to be shared.
+const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is known of a session in the shared store.
-pub(super) struct Shared {
-    /// How the client introduced itself.
-    introduction: InitializeRequestParams,
-    /// It is in the store; it may not have been there to keep it.
-    is_kept: bool,
-    /// rmcp runs it here and has heard its introduction.
+/// The shared data of a session.
+pub(super) struct SharedState {
+    /// The parameters of `initialize`.
+    initialize_params: InitializeRequestParams,
+    /// Whether the session is in the store, which may have been unavailable.
+    is_stored: bool,
+    /// Whether rmcp runs the session here.
     runs_here: bool,
-    seen: Instant,
-    renewed: Instant,
-    /// What the client wants to hear, as this server was told.
+    checked_at: Instant,
+    renewed_at: Instant,
+    /// The log level, as known to this server.
     level: Option<String>,
-    /// What the client follows, as this server was told.
-    followed: BTreeSet<String>,
-    /// rmcp has heard that the client is ready.
+    /// The subscriptions, as known to this server.
+    subscriptions: BTreeSet<String>,
+    /// Whether rmcp has received `notifications/initialized`.
     is_ready: bool,
 }
 
-/// What rmcp must be told before a request of the session.
+/// What rmcp lacks before the next request of a session.
 #[derive(Default)]
-pub(in super::super) struct Behind {
+pub(in super::super) struct SessionDelta {
     /// The session is not running here.
-    pub(in super::super) not_here: bool,
-    /// The level that the client chose at another server.
+    pub(in super::super) needs_start: bool,
+    /// The log level that the client set on another server.
     pub(in super::super) level: Option<String>,
-    /// The session began here, but the client may have said elsewhere that it is ready.
-    pub(in super::super) not_ready: bool,
-    /// The resources that the client began to follow at another server.
-    pub(in super::super) follow: Vec<String>,
-    /// Those that it follows no longer.
-    pub(in super::super) leave: Vec<String>,
+    /// The session started here, but the client may have sent `notifications/initialized` to another
+    /// server.
+    pub(in super::super) needs_initialized: bool,
+    /// The resources that the client subscribed to on another server.
+    pub(in super::super) subscribe: Vec<String>,
+    /// The resources that the client unsubscribed from on another server.
+    pub(in super::super) unsubscribe: Vec<String>,
 }
 
-impl Behind {
-    /// Whether there is nothing to tell.
-    pub(in super::super) fn is_nothing(&self) -> bool {
-        let lists = self.follow.is_empty() && self.leave.is_empty();
-        !self.not_here && !self.not_ready && self.level.is_none() && lists
+impl SessionDelta {
+    /// Returns whether rmcp lacks nothing.
+    pub(in super::super) fn is_empty(&self) -> bool {
+        let lists = self.subscribe.is_empty() && self.unsubscribe.is_empty();
+        !self.needs_start && !self.needs_initialized && self.level.is_none() && lists
     }
 }
 
-/// What a server knows of a session.
-enum Seen {
-    Lately,
-    Before { is_kept: bool, renew: bool },
-    Never,
+/// How recently a session was checked.
+enum Freshness {
+    Fresh,
+    Stale { is_stored: bool, renew: bool },
+    Unknown,
 }
 
 impl Sessions {
-    /// Whether other servers know the sessions.
+    /// Returns whether the sessions are shared with other servers.
     pub(crate) fn are_shared(&self) -> bool {
-        self.kept.is_some()
+        self.store.is_some()
     }
 
-    /// Whether rmcp runs it here and has heard its introduction.
+    /// Returns whether rmcp runs the session here.
     pub(in super::super) fn runs_here(&self, id: &str) -> bool {
-        let known = self.known();
-        let shared = known.get(id).and_then(|session| session.shared.as_ref());
+        let table = self.table();
+        let shared = table.get(id).and_then(|session| session.shared.as_ref());
         shared.is_none_or(|shared| shared.runs_here)
     }
 
-    /// Notes that it does.
-    pub(in super::super) fn has_begun(&self, id: &str) {
-        let mut known = self.known();
-        let session = known.get_mut(id);
+    /// Records that rmcp runs the session here.
+    pub(in super::super) fn mark_started(&self, id: &str) {
+        let mut table = self.table();
+        let session = table.get_mut(id);
         if let Some(shared) = session.and_then(|session| session.shared.as_mut()) {
             shared.runs_here = true;
         }
     }
 
-    /// Whether rmcp runs it here and has not heard that the client is ready.
-    pub(super) fn is_unready(&self, id: &str) -> bool {
-        let known = self.known();
-        let shared = known.get(id).and_then(|session| session.shared.as_ref());
+    /// Returns whether rmcp runs the session here and still waits for `notifications/initialized`.
+    pub(super) fn awaits_initialized(&self, id: &str) -> bool {
+        let table = self.table();
+        let shared = table.get(id).and_then(|session| session.shared.as_ref());
         shared.is_some_and(|shared| shared.runs_here && !shared.is_ready)
     }
 
-    /// Notes that it has.
-    pub(in super::super) fn is_ready(&self, id: &str) {
-        let mut known = self.known();
-        let session = known.get_mut(id);
+    /// Records that rmcp has received `notifications/initialized`.
+    pub(in super::super) fn mark_ready(&self, id: &str) {
+        let mut table = self.table();
+        let session = table.get_mut(id);
         if let Some(shared) = session.and_then(|session| session.shared.as_mut()) {
             shared.is_ready = true;
         }
     }
 
-    /// Looks for a session in the shared store; gives what this server does not know of.
-    pub(super) async fn look(
+    /// Reloads a session from the shared store if necessary. Returns what rmcp lacks.
+    pub(super) async fn refresh(
         &self,
-        kept: &KeptSessions,
+        store: &SharedSessionStore,
         id: &str,
         requester: &Requester,
-    ) -> Result<Behind, NotAdmitted> {
+    ) -> Result<SessionDelta, SessionError> {
         let owner = &requester.owner;
-        let (is_kept, renew) = match self.seen(kept, id) {
-            Seen::Lately => return Ok(Behind::default()),
-            Seen::Never => return self.fetch(kept, id, requester).await,
-            Seen::Before { is_kept, renew } => (is_kept, renew),
+        let (is_stored, renew) = match self.check_freshness(store, id) {
+            Freshness::Fresh => return Ok(SessionDelta::default()),
+            Freshness::Unknown => return self.load(store, id, requester).await,
+            Freshness::Stale { is_stored, renew } => (is_stored, renew),
         };
-        if !is_kept {
-            self.keep(id).await;
-            return Ok(Behind::default());
+        if !is_stored {
+            self.persist(id).await;
+            return Ok(SessionDelta::default());
         }
-        match kept.find(owner, id).await {
+        match store.find(owner, id).await {
             Ok(Some(found)) => {
                 if renew {
-                    let _ = kept.renew(owner, id).await;
+                    let _ = store.renew(owner, id).await;
                 }
-                Ok(self.differs(id, &found))
+                Ok(self.diff(id, &found))
             }
-            // It was ended at another server. Whoever is not its owner finds nothing either.
+            // It was ended on another server, or the requester is not its owner.
             Ok(None) => {
                 let id = SessionId::from(id);
                 let is_owner = |session: &Session| {
                     session.owner == *owner || session.owner.is_anonymous() && owner.is_anonymous()
                 };
-                if self.known().get(&id).is_some_and(is_owner) {
+                if self.table().get(&id).is_some_and(is_owner) {
                     let _ = self.close_session(&id).await;
                 }
-                Err(NotAdmitted::Unknown)
+                Err(SessionError::NotFound)
             }
-            // It goes on where it is known.
-            Err(_) => Ok(Behind::default()),
+            // The store is unavailable: continue with what is known here.
+            Err(_) => Ok(SessionDelta::default()),
         }
     }
 
-    /// What is known of a session; whoever asks is about to look.
-    fn seen(&self, kept: &KeptSessions, id: &str) -> Seen {
-        let mut known = self.known();
-        let Some(session) = known.get_mut(id) else {
-            return Seen::Never;
+    /// Returns how recently a session was checked, and marks it as checked now.
+    fn check_freshness(&self, store: &SharedSessionStore, id: &str) -> Freshness {
+        let mut table = self.table();
+        let Some(session) = table.get_mut(id) else {
+            return Freshness::Unknown;
         };
         let Some(shared) = &mut session.shared else {
-            return Seen::Lately;
+            return Freshness::Fresh;
         };
         let now = Instant::now();
-        if now.saturating_duration_since(shared.seen) < BELIEVED {
-            return Seen::Lately;
+        if now.saturating_duration_since(shared.checked_at) < RECHECK_INTERVAL {
+            return Freshness::Fresh;
         }
-        shared.seen = now;
-        let renew = now.saturating_duration_since(shared.renewed) >= kept.renewal();
+        shared.checked_at = now;
+        let renew = now.saturating_duration_since(shared.renewed_at) >= store.renewal();
         if renew {
-            shared.renewed = now;
+            shared.renewed_at = now;
         }
-        let is_kept = shared.is_kept;
-        Seen::Before { is_kept, renew }
+        let is_stored = shared.is_stored;
+        Freshness::Stale { is_stored, renew }
     }
 
-    /// What of a session is another than this server knows of; from now on it does.
-    fn differs(&self, id: &str, found: &KeptSession) -> Behind {
-        let mut known = self.known();
-        let session = known.get_mut(id);
+    /// Updates the local data of a session. Returns what rmcp lacks.
+    fn diff(&self, id: &str, found: &StoredSession) -> SessionDelta {
+        let mut table = self.table();
+        let session = table.get_mut(id);
         let Some(shared) = session.and_then(|session| session.shared.as_mut()) else {
-            return Behind::default();
+            return SessionDelta::default();
         };
         let is_new = shared.level != found.level;
         shared.level.clone_from(&found.level);
-        let before = std::mem::replace(&mut shared.followed, found.followed.clone());
-        Behind {
+        let before = std::mem::replace(&mut shared.subscriptions, found.subscriptions.clone());
+        SessionDelta {
             level: found.level.clone().filter(|_| is_new),
-            follow: found.followed.difference(&before).cloned().collect(),
-            leave: before.difference(&found.followed).cloned().collect(),
-            ..Behind::default()
+            subscribe: found.subscriptions.difference(&before).cloned().collect(),
+            unsubscribe: before.difference(&found.subscriptions).cloned().collect(),
+            ..SessionDelta::default()
         }
     }
 
-    /// Looks at a session of which another server says that it has changed, if it runs here; gives whose it
-    /// is and what is new.
-    pub(in super::super) async fn look_again(&self, id: &str) -> Option<(Identity, Behind)> {
+    /// Reloads a session after another server announced a change, if it runs here. Returns its owner and
+    /// what rmcp lacks.
+    pub(in super::super) async fn reload(&self, id: &str) -> Option<(Identity, SessionDelta)> {
         let owner = {
-            let known = self.known();
-            let session = known.get(id)?;
+            let table = self.table();
+            let session = table.get(id)?;
             let runs_here = session.shared.as_ref()?.runs_here;
             runs_here.then(|| session.owner.clone())?
         };
-        let found = self.kept.as_ref()?.find(&owner, id).await.ok()??;
-        let behind = self.differs(id, &found);
-        (!behind.is_nothing()).then_some((owner, behind))
+        let found = self.store.as_ref()?.find(&owner, id).await.ok()??;
+        let delta = self.diff(id, &found);
+        (!delta.is_empty()).then_some((owner, delta))
     }
 
-    /// The sessions of which something is open here.
-    pub(in super::super) fn open(&self) -> Vec<SessionId> {
-        let known = self.known();
-        let open = known.iter().filter(|(_, session)| session.open > 0);
+    /// Returns the sessions with open requests or streams.
+    pub(in super::super) fn active_ids(&self) -> Vec<SessionId> {
+        let table = self.table();
+        let open = table.iter().filter(|(_, session)| session.open_count > 0);
         open.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Takes a session over that was begun at another server.
-    async fn fetch(
+    /// Loads a session that started on another server.
+    async fn load(
         &self,
-        kept: &KeptSessions,
+        store: &SharedSessionStore,
         id: &str,
         requester: &Requester,
-    ) -> Result<Behind, NotAdmitted> {
-        let found = kept.find(&requester.owner, id).await;
+    ) -> Result<SessionDelta, SessionError> {
+        let found = store.find(&requester.owner, id).await;
         let found = found.map_err(|error| {
-            tracing::warn!(%error, "a session could not be looked for");
-            NotAdmitted::Unavailable
+            tracing::warn!(%error, "failed to load a session from the shared store");
+            SessionError::StoreUnavailable
         })?;
-        let found = found.ok_or(NotAdmitted::Unknown)?;
+        let found = found.ok_or(SessionError::NotFound)?;
         let owner = Identity::from_stored(&found.owner);
         let guest_address = requester.guest_address;
         let requester = Requester {
             guest_address,
             ..Requester::new(owner.clone())
         };
-        let room = self.make_room(&requester).await;
-        room.map_err(NotAdmitted::NoRoom)?;
-        let _ = kept.renew(&owner, id).await;
+        let capacity = self.ensure_capacity(&requester).await;
+        capacity.map_err(SessionError::LimitReached)?;
+        let _ = store.renew(&owner, id).await;
         let now = Instant::now();
         let mut session = Session::new(owner, found.version, guest_address);
-        session.shared = Some(Shared {
-            introduction: found.introduction,
-            is_kept: true,
+        session.shared = Some(SharedState {
+            initialize_params: found.initialize_params,
+            is_stored: true,
             runs_here: false,
-            seen: now,
-            renewed: now,
+            checked_at: now,
+            renewed_at: now,
             level: found.level.clone(),
-            followed: found.followed.clone(),
-            // rmcp plays the whole introduction.
+            subscriptions: found.subscriptions.clone(),
+            // rmcp replays the whole handshake.
             is_ready: true,
         });
-        // Another request of the session may have been faster.
-        self.known().insert(id.into(), session);
-        Ok(Behind {
+        // A concurrent request may have inserted the session already.
+        self.table().insert(id.into(), session);
+        Ok(SessionDelta {
             level: found.level,
-            follow: found.followed.into_iter().collect(),
-            ..Behind::default()
+            subscribe: found.subscriptions.into_iter().collect(),
+            ..SessionDelta::default()
         })
     }
 
-    /// Keeps a session for other servers; where that fails it is tried again when it is used.
-    async fn keep(&self, id: &str) {
-        let Some(kept) = &self.kept else {
+    /// Stores a session for other servers. On failure the next use tries again.
+    async fn persist(&self, id: &str) {
+        let Some(store) = &self.store else {
             return;
         };
         let session = {
-            let known = self.known();
-            known.get(id).and_then(|session| {
+            let table = self.table();
+            table.get(id).and_then(|session| {
                 let shared = session.shared.as_ref()?;
-                Some(KeptSession {
+                Some(StoredSession {
                     owner: session.owner.as_str().to_owned(),
                     version: session.version.clone(),
-                    introduction: shared.introduction.clone(),
+                    initialize_params: shared.initialize_params.clone(),
                     level: shared.level.clone(),
-                    followed: shared.followed.clone(),
+                    subscriptions: shared.subscriptions.clone(),
                 })
             })
         };
         let Some(session) = session else {
             return;
         };
-        match kept.add(id, &session).await {
+        match store.add(id, &session).await {
             Ok(()) => {
-                let mut known = self.known();
-                let shared = known
+                let mut table = self.table();
+                let shared = table
                     .get_mut(id)
                     .and_then(|session| session.shared.as_mut());
                 if let Some(shared) = shared {
-                    shared.is_kept = true;
-                    shared.renewed = Instant::now();
+                    shared.is_stored = true;
+                    shared.renewed_at = Instant::now();
                 }
             }
-            Err(error) => tracing::warn!(%error, "a session is known to this server alone"),
+            Err(error) => tracing::warn!(%error, "failed to share a session with other servers"),
         }
     }
 
-    /// Notes how the client of a session introduced itself, and keeps that for other servers.
-    pub(in super::super) async fn share(&self, id: &str, introduction: InitializeRequestParams) {
-        if let Some(session) = self.known().get_mut(id) {
+    /// Records the `initialize` parameters of a new session and shares them with other servers.
+    pub(in super::super) async fn share(
+        &self,
+        id: &str,
+        initialize_params: InitializeRequestParams,
+    ) {
+        if let Some(session) = self.table().get_mut(id) {
             let now = Instant::now();
-            session.shared = Some(Shared {
-                introduction,
-                is_kept: false,
+            session.shared = Some(SharedState {
+                initialize_params,
+                is_stored: false,
                 runs_here: true,
-                seen: now,
-                renewed: now,
+                checked_at: now,
+                renewed_at: now,
                 level: None,
-                followed: BTreeSet::new(),
+                subscriptions: BTreeSet::new(),
                 is_ready: false,
             });
         }
-        self.keep(id).await;
+        self.persist(id).await;
     }
 
-    /// How the client of a session introduced itself at another server.
-    pub(in super::super) fn introduction(&self, id: &str) -> Option<InitializeRequestParams> {
-        let known = self.known();
-        let shared = known.get(id)?.shared.as_ref()?;
-        Some(shared.introduction.clone())
+    /// Returns the `initialize` parameters of a session from another server.
+    pub(in super::super) fn initialize_params(&self, id: &str) -> Option<InitializeRequestParams> {
+        let table = self.table();
+        let shared = table.get(id)?.shared.as_ref()?;
+        Some(shared.initialize_params.clone())
     }
 
-    /// Notes the level that a client chose.
-    pub(in super::super) async fn note_level(&self, id: &str, level: &str) {
+    /// Records the log level that a client set.
+    pub(in super::super) async fn record_level(&self, id: &str, level: &str) {
         let owner = {
-            let mut known = self.known();
-            let Some(session) = known.get_mut(id) else {
+            let mut table = self.table();
+            let Some(session) = table.get_mut(id) else {
                 return;
             };
             if let Some(shared) = &mut session.shared {
@@ -323,68 +328,74 @@ impl Sessions {
             }
             session.owner.clone()
         };
-        if let Some(kept) = &self.kept {
-            let change = |session: &mut KeptSession| session.level = Some(level.to_owned());
-            let _ = kept.change(&owner, id, change).await;
-            kept.tell(id).await;
+        if let Some(store) = &self.store {
+            let change = |session: &mut StoredSession| session.level = Some(level.to_owned());
+            let _ = store.change(&owner, id, change).await;
+            store.announce_change(id).await;
         }
     }
 
-    /// Notes that a client follows a resource, or no longer, and lets other servers know: one of them may have
-    /// the stream on which it hears of changes.
-    pub(in super::super) async fn note_followed(&self, id: &str, uri: &str, follows: bool) {
+    /// Records a subscription and shares it with other servers, one of which may hold the stream for
+    /// notifications.
+    pub(in super::super) async fn record_subscription(
+        &self,
+        id: &str,
+        uri: &str,
+        subscribed: bool,
+    ) {
         let owner = {
-            let mut known = self.known();
-            let Some(session) = known.get_mut(id) else {
+            let mut table = self.table();
+            let Some(session) = table.get_mut(id) else {
                 return;
             };
             if let Some(shared) = &mut session.shared {
-                match follows {
-                    true => drop(shared.followed.insert(uri.to_owned())),
-                    false => drop(shared.followed.remove(uri)),
+                if subscribed {
+                    shared.subscriptions.insert(uri.to_owned());
+                } else {
+                    shared.subscriptions.remove(uri);
                 }
             }
             session.owner.clone()
         };
-        let Some(kept) = &self.kept else {
+        let Some(store) = &self.store else {
             return;
         };
-        let change = |session: &mut KeptSession| session.follow(uri, follows);
-        match timeout(PATIENCE, kept.change(&owner, id, change)).await {
-            Ok(Ok(())) => drop(timeout(PATIENCE, kept.tell(id)).await),
-            _ => tracing::warn!("that a resource is followed is known to this server alone"),
+        let change = |session: &mut StoredSession| session.set_subscription(uri, subscribed);
+        match timeout(STORE_TIMEOUT, store.change(&owner, id, change)).await {
+            Ok(Ok(())) => drop(timeout(STORE_TIMEOUT, store.announce_change(id)).await),
+            _ => tracing::warn!("failed to share a resource subscription with other servers"),
         }
     }
 
-    /// Ends a session at all servers.
-    pub(in super::super) async fn forget(
+    /// Removes a session from the shared store.
+    pub(in super::super) async fn remove_stored(
         &self,
         id: &str,
         owner: &Identity,
-    ) -> Result<(), NotAdmitted> {
-        let Some(kept) = &self.kept else {
+    ) -> Result<(), SessionError> {
+        let Some(store) = &self.store else {
             return Ok(());
         };
-        let removed = kept.remove(owner, id).await;
+        let removed = store.remove(owner, id).await;
         removed.map_err(|error| {
-            tracing::warn!(%error, "a session could not be ended at other servers");
-            NotAdmitted::Unavailable
+            tracing::warn!(%error, "failed to remove a session from the shared store");
+            SessionError::StoreUnavailable
         })
     }
 
-    /// Sessions of which only a stream is open are used, too.
+    /// Renews sessions that only have an open stream.
     pub(super) async fn renew_open(&self) {
-        let Some(kept) = &self.kept else {
+        let Some(store) = &self.store else {
             return;
         };
         let open: Vec<(SessionId, Identity)> = {
-            let known = self.known();
-            let open = known.iter().filter(|(_, session)| session.open > 0);
+            let table = self.table();
+            let open = table.iter().filter(|(_, session)| session.open_count > 0);
             open.map(|(id, session)| (id.clone(), session.owner.clone()))
                 .collect()
         };
         for (id, owner) in open {
-            let _ = kept.renew(&owner, &id).await;
+            let _ = store.renew(&owner, &id).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sessions that are known, and which of them make way for others.
+//! The table of sessions, and the order of their eviction.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -9,79 +9,79 @@ use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::SessionId;
 
 use super::super::config::HttpLimits;
-use super::super::fair_places::{Activity, Use};
-use super::NoRoom;
-use super::shared::Shared;
+use super::super::fair_slots::{Activity, ActivityKind};
+use super::SessionLimit;
+use super::shared::SharedState;
 use exa_mcp_accounts::{ClientAddress, Requester};
 use exa_mcp_model::Identity;
 
-/// The part of all sessions that no single address may take.
-const RESERVED_PART: usize = 8;
+/// A single address may not take this fraction of all sessions: one eighth.
+const RESERVED_FRACTION: usize = 8;
 
 /// A session.
 pub(super) struct Session {
     pub(super) owner: Identity,
     pub(super) version: ProtocolVersion,
-    /// Requests and streams that are open.
-    pub(super) open: usize,
-    pub(super) used: Instant,
-    pub(super) shared: Option<Shared>,
-    /// Idle until the first call of a tool.
+    /// The number of open requests and streams.
+    pub(super) open_count: usize,
+    pub(super) last_used: Instant,
+    pub(super) shared: Option<SharedState>,
+    /// Idle until the first tool call.
     pub(super) activity: Arc<Activity>,
-    group: Group,
+    group: QuotaGroup,
 }
 
 impl Session {
-    /// A session that begins now.
+    /// Creates a session that starts now.
     pub(super) fn new(
         owner: Identity,
         version: ProtocolVersion,
         guest_address: Option<ClientAddress>,
     ) -> Self {
         Self {
-            group: Group::of(&owner, guest_address),
+            group: QuotaGroup::new(&owner, guest_address),
             owner,
             version,
-            open: 0,
-            used: Instant::now(),
+            open_count: 0,
+            last_used: Instant::now(),
             shared: None,
             activity: Arc::default(),
         }
     }
 
-    /// How soon it makes way: one without a call before one with, the one used longest ago first.
-    fn order(&self) -> (Use, Instant) {
-        (self.activity.get(), self.used)
+    /// The eviction order: sessions without a tool call first, then the least recently used.
+    fn eviction_order(&self) -> (ActivityKind, Instant) {
+        (self.activity.get(), self.last_used)
     }
 }
 
 /// Sessions that share a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Group {
-    /// Those of somebody who is known.
+enum QuotaGroup {
+    /// The sessions of a verified owner.
     Owner(Identity),
-    /// Those of all guests at one address, whatever they call themselves.
+    /// The sessions of all anonymous clients at one address.
     Address(ClientAddress),
 }
 
-impl Group {
-    fn of(owner: &Identity, guest_address: Option<ClientAddress>) -> Self {
+impl QuotaGroup {
+    fn new(owner: &Identity, guest_address: Option<ClientAddress>) -> Self {
         match guest_address {
             Some(address) => Self::Address(address),
             None => Self::Owner(owner.clone()),
         }
     }
 
-    fn is_of_guests(&self) -> bool {
+    fn is_anonymous(&self) -> bool {
         matches!(self, Self::Address(_))
     }
 }
 
-/// The sessions that are known.
+/// The table of sessions.
 #[derive(Default)]
 pub(super) struct SessionTable {
     sessions: HashMap<SessionId, Session>,
-    groups: HashMap<Group, HashSet<SessionId>>,
+    groups: HashMap<QuotaGroup, HashSet<SessionId>>,
     owners: HashMap<Identity, usize>,
 }
 
@@ -102,7 +102,7 @@ impl SessionTable {
         self.sessions.iter()
     }
 
-    /// Enters a session, unless it is there already.
+    /// Adds a session, unless it exists.
     pub(super) fn insert(&mut self, id: SessionId, session: Session) {
         if self.sessions.contains_key(&id) {
             return;
@@ -126,22 +126,22 @@ impl SessionTable {
         }
     }
 
-    /// Notes that the owner of a session has become known.
-    pub(super) fn prove(&mut self, id: &SessionId) {
+    /// Records that the owner of a session is verified.
+    pub(super) fn mark_verified(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        if !session.group.is_of_guests() {
+        if !session.group.is_anonymous() {
             return;
         }
-        let known = Group::Owner(session.owner.clone());
-        let before = std::mem::replace(&mut session.group, known.clone());
-        session.activity.set(Use::Known);
+        let verified = QuotaGroup::Owner(session.owner.clone());
+        let before = std::mem::replace(&mut session.group, verified.clone());
+        session.activity.set(ActivityKind::Verified);
         self.leave_group(id, &before);
-        self.groups.entry(known).or_default().insert(id.clone());
+        self.groups.entry(verified).or_default().insert(id.clone());
     }
 
-    fn leave_group(&mut self, id: &SessionId, group: &Group) {
+    fn leave_group(&mut self, id: &SessionId, group: &QuotaGroup) {
         if let Some(ids) = self.groups.get_mut(group) {
             ids.remove(id);
             if ids.is_empty() {
@@ -150,98 +150,104 @@ impl SessionTable {
         }
     }
 
-    fn size_of(&self, group: &Group) -> usize {
+    fn size_of(&self, group: &QuotaGroup) -> usize {
         self.groups.get(group).map_or(0, HashSet::len)
     }
 
-    /// The session that must end before another of this requester may begin, if one must.
-    pub(super) fn next_to_end(
+    /// Returns the session to close before this requester may start another, if any.
+    pub(super) fn next_eviction(
         &self,
         requester: &Requester,
         limits: &HttpLimits,
-    ) -> Result<Option<SessionId>, NoRoom> {
+    ) -> Result<Option<SessionId>, SessionLimit> {
         let owner = &requester.owner;
-        let group = Group::of(owner, requester.guest_address);
+        let group = QuotaGroup::new(owner, requester.guest_address);
         let of_owner = self.owners.get(owner).copied().unwrap_or_default();
-        let fair = limits
+        let fair_share = limits
             .sessions
-            .saturating_sub(limits.sessions / RESERVED_PART);
+            .saturating_sub(limits.sessions / RESERVED_FRACTION);
         let own_size = self.size_of(&group);
         if of_owner >= limits.sessions_per_owner {
             let own = |session: &Session| session.owner == *owner;
-            let oldest = self.first_of(self.sessions.iter(), own);
-            return oldest.map(Some).ok_or(NoRoom::OfOwner);
+            let oldest = self.first_evictable(self.sessions.iter(), own);
+            return oldest.map(Some).ok_or(SessionLimit::Owner);
         }
-        if group.is_of_guests() && own_size >= limits.sessions_per_address.min(fair) {
-            let oldest = self.first_of(self.members(&group), |_| true);
-            return oldest.map(Some).ok_or(NoRoom::OfAddress);
+        if group.is_anonymous() && own_size >= limits.sessions_per_address.min(fair_share) {
+            let oldest = self.first_evictable(self.members(&group), |_| true);
+            return oldest.map(Some).ok_or(SessionLimit::Address);
         }
         if self.len() < limits.sessions {
             return Ok(None);
         }
-        let is_unused = |session: &Session| session.activity.get() == Use::Idle;
-        let own_unused = || self.first_of(self.members(&group), is_unused);
-        let foreign_unused = || self.first_of_larger(own_size, is_unused);
-        let own = || self.first_of(self.members(&group), |_| true);
-        let foreign = || self.first_of_larger(own_size + 1, |_| true);
+        let is_unused = |session: &Session| session.activity.get() == ActivityKind::Idle;
+        let own_unused = || self.first_evictable(self.members(&group), is_unused);
+        let foreign_unused = || self.first_evictable_of_larger(own_size, is_unused);
+        let own = || self.first_evictable(self.members(&group), |_| true);
+        let foreign = || self.first_evictable_of_larger(own_size + 1, |_| true);
         let found = own_unused().or_else(foreign_unused);
         let found = found.or_else(own).or_else(foreign);
-        found.map(Some).ok_or(NoRoom::AtAll)
+        found.map(Some).ok_or(SessionLimit::Total)
     }
 
-    fn members(&self, group: &Group) -> impl Iterator<Item = (&SessionId, &Session)> {
+    fn members(&self, group: &QuotaGroup) -> impl Iterator<Item = (&SessionId, &Session)> {
         let ids = self.groups.get(group).into_iter().flatten();
         ids.filter_map(|id| Some((id, self.sessions.get(id)?)))
     }
 
-    /// Of sessions that have nothing open, the one that makes way first.
-    fn first_of<'a>(
+    /// Returns the first of the inactive sessions in eviction order.
+    fn first_evictable<'a>(
         &self,
         sessions: impl Iterator<Item = (&'a SessionId, &'a Session)>,
-        which: impl Fn(&Session) -> bool,
+        filter: impl Fn(&Session) -> bool,
     ) -> Option<SessionId> {
-        let idle = sessions.filter(|(_, session)| session.open == 0 && which(session));
-        let first = idle.min_by_key(|(_, session)| session.order());
+        let idle = sessions.filter(|(_, session)| session.open_count == 0 && filter(session));
+        let first = idle.min_by_key(|(_, session)| session.eviction_order());
         first.map(|(id, _)| id.clone())
     }
 
-    /// The same of guests at an address that has more than `size`, the address with most first.
-    fn first_of_larger(&self, size: usize, which: impl Fn(&Session) -> bool) -> Option<SessionId> {
+    /// Returns the same among anonymous sessions of addresses with more than `size` sessions, the largest
+    /// address first.
+    fn first_evictable_of_larger(
+        &self,
+        size: usize,
+        filter: impl Fn(&Session) -> bool,
+    ) -> Option<SessionId> {
         let idle = self.sessions.iter();
         let idle = idle.filter(|(_, session)| {
-            session.open == 0 && session.group.is_of_guests() && which(session)
+            session.open_count == 0 && session.group.is_anonymous() && filter(session)
         });
         let sized = idle.map(|(id, session)| (self.size_of(&session.group), id, session));
         let larger = sized.filter(|(own, _, _)| *own > size);
-        let first = larger.min_by_key(|(own, _, session)| (Reverse(*own), session.order()));
+        let first =
+            larger.min_by_key(|(own, _, session)| (Reverse(*own), session.eviction_order()));
         first.map(|(_, id, _)| id.clone())
     }
 
-    /// Sessions that nobody has used for `idle`, and guests' sessions beyond `most` that nobody has used
-    /// for `guest_idle`.
+    /// Returns the sessions idle for `idle`, and anonymous sessions beyond `max_anonymous` that are idle
+    /// for `anonymous_idle`.
     pub(super) fn expired(
         &self,
         idle: Duration,
-        guest_idle: Duration,
-        most: usize,
+        anonymous_idle: Duration,
+        max_anonymous: usize,
     ) -> Vec<SessionId> {
         let now = Instant::now();
-        let unused = |session: &Session| now.saturating_duration_since(session.used);
+        let idle_time = |session: &Session| now.saturating_duration_since(session.last_used);
         let closed = self
             .sessions
             .iter()
-            .filter(|(_, session)| session.open == 0);
+            .filter(|(_, session)| session.open_count == 0);
         let (mut expired, others): (Vec<_>, Vec<_>) =
-            closed.partition(|(_, session)| unused(session) >= idle);
-        let mut guests: Vec<_> = others
+            closed.partition(|(_, session)| idle_time(session) >= idle);
+        let mut anonymous: Vec<_> = others
             .into_iter()
-            .filter(|(_, session)| session.group.is_of_guests())
+            .filter(|(_, session)| session.group.is_anonymous())
             .collect();
-        let excess = guests.len().saturating_sub(most);
+        let excess = anonymous.len().saturating_sub(max_anonymous);
         if excess > 0 {
-            guests.retain(|(_, session)| unused(session) >= guest_idle);
-            guests.sort_by_key(|(_, session)| session.order());
-            expired.extend(guests.into_iter().take(excess));
+            anonymous.retain(|(_, session)| idle_time(session) >= anonymous_idle);
+            anonymous.sort_by_key(|(_, session)| session.eviction_order());
+            expired.extend(anonymous.into_iter().take(excess));
         }
         expired.into_iter().map(|(id, _)| id.clone()).collect()
     }
@@ -276,33 +282,37 @@ mod tests {
         table.insert(id.into(), session);
     }
 
-    /// What ends for another session of this requester.
-    fn ends(table: &SessionTable, requester: &Requester) -> Option<String> {
-        let next = table.next_to_end(requester, &limits()).ok().unwrap();
+    /// Returns the session that is closed for a new session of this requester.
+    fn evicted(table: &SessionTable, requester: &Requester) -> Option<String> {
+        let next = table.next_eviction(requester, &limits()).ok().unwrap();
         next.map(|id| id.to_string())
     }
 
     #[test]
-    fn a_flood_ends_its_own_sessions() {
+    fn a_flood_evicts_its_own_sessions() {
         let mut table = SessionTable::default();
         add(&mut table, "other", &guest("other", 9));
         for (id, name) in [("a", "1"), ("b", "2"), ("c", "3")] {
             add(&mut table, id, &guest(name, 1));
         }
-        table.get_mut("a").unwrap().activity.set(Use::Guest);
-        // Whatever it calls itself; one that has called a tool stays longest.
-        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("b"));
-        assert_eq!(ends(&table, &guest("4", 2)), None);
-        table.get_mut("b").unwrap().open = 1;
-        table.get_mut("c").unwrap().open = 1;
-        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("a"));
-        table.get_mut("a").unwrap().open = 1;
-        let none = table.next_to_end(&guest("4", 1), &limits());
-        assert!(matches!(none, Err(NoRoom::OfAddress)));
+        table
+            .get_mut("a")
+            .unwrap()
+            .activity
+            .set(ActivityKind::Anonymous);
+        // The identity does not matter; a session with a tool call is evicted last.
+        assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("b"));
+        assert_eq!(evicted(&table, &guest("4", 2)), None);
+        table.get_mut("b").unwrap().open_count = 1;
+        table.get_mut("c").unwrap().open_count = 1;
+        assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("a"));
+        table.get_mut("a").unwrap().open_count = 1;
+        let error = table.next_eviction(&guest("4", 1), &limits());
+        assert!(matches!(error, Err(SessionLimit::Address)));
     }
 
     #[test]
-    fn when_all_are_taken_the_largest_address_makes_way() {
+    fn evicts_sessions_of_the_largest_address() {
         let mut table = SessionTable::default();
         for last in 1..=3 {
             for count in 0..(4 - last) {
@@ -314,31 +324,35 @@ mod tests {
         add(&mut table, "known-0", &known);
         add(&mut table, "known-1", &known);
         assert_eq!(table.len(), 8);
-        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        assert_eq!(evicted(&table, &guest("new", 7)).as_deref(), Some("1-0"));
         let bob = Requester::new(Identity::user("bob"));
-        assert_eq!(ends(&table, &bob).as_deref(), Some("1-0"));
-        // Who has unused ones themselves loses those.
-        assert_eq!(ends(&table, &known).as_deref(), Some("known-0"));
+        assert_eq!(evicted(&table, &bob).as_deref(), Some("1-0"));
+        // A requester with unused sessions loses those.
+        assert_eq!(evicted(&table, &known).as_deref(), Some("known-0"));
         for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
-            table.get_mut(id).unwrap().activity.set(Use::Guest);
+            table
+                .get_mut(id)
+                .unwrap()
+                .activity
+                .set(ActivityKind::Anonymous);
         }
-        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        assert_eq!(evicted(&table, &guest("new", 7)).as_deref(), Some("1-0"));
         for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
-            table.get_mut(id).unwrap().open = 1;
+            table.get_mut(id).unwrap().open_count = 1;
         }
-        let none = table.next_to_end(&guest("new", 7), &limits());
-        assert!(matches!(none, Err(NoRoom::AtAll)));
+        let error = table.next_eviction(&guest("new", 7), &limits());
+        assert!(matches!(error, Err(SessionLimit::Total)));
     }
 
     #[test]
-    fn who_becomes_known_is_counted_alone() {
+    fn verified_owners_leave_the_quota_of_their_address() {
         let mut table = SessionTable::default();
         for id in ["a", "b", "c"] {
             add(&mut table, id, &guest(id, 1));
         }
-        assert_eq!(ends(&table, &guest("d", 1)).as_deref(), Some("a"));
-        table.prove(&"a".into());
-        assert_eq!(ends(&table, &guest("d", 1)), None);
+        assert_eq!(evicted(&table, &guest("d", 1)).as_deref(), Some("a"));
+        table.mark_verified(&"a".into());
+        assert_eq!(evicted(&table, &guest("d", 1)), None);
         for id in ["a", "b", "c"] {
             table.remove(id);
         }
@@ -346,18 +360,22 @@ mod tests {
     }
 
     #[test]
-    fn guests_beyond_a_number_expire_early() {
+    fn excess_anonymous_sessions_expire_early() {
         let mut table = SessionTable::default();
         for count in 0..6 {
             let id = format!("{count}");
             add(&mut table, &id, &guest(&id, count));
         }
         add(&mut table, "known", &Requester::new(Identity::user("ann")));
-        table.get_mut("0").unwrap().activity.set(Use::Guest);
-        table.get_mut("1").unwrap().open = 1;
+        table
+            .get_mut("0")
+            .unwrap()
+            .activity
+            .set(ActivityKind::Anonymous);
+        table.get_mut("1").unwrap().open_count = 1;
         let hour = Duration::from_secs(3_600);
-        let expired = |idle, guest_idle| {
-            let ids = table.expired(idle, guest_idle, 3).into_iter();
+        let expired = |idle, anonymous_idle| {
+            let ids = table.expired(idle, anonymous_idle, 3).into_iter();
             let mut ids: Vec<String> = ids.map(|id| id.to_string()).collect();
             ids.sort();
             ids

@@ -369,7 +369,7 @@ fn limits_that_are_no_numbers_are_refused_at_the_start() {
         ("EXA_MCP_CACHE_BYTES", "1e6"),
     ] {
         let output = Program::new([]).env(variable, value).run();
-        output.assert_failed(2, &[variable, value, "whole number"]);
+        output.assert_failed(2, &[variable, value, "integer"]);
     }
     // Underscores make long numbers readable, and nothing is the same as not given.
     for value in ["32_000_000", " 5 ", ""] {

@@ -1,7 +1,7 @@
-//! Which hosts, origins and proxies are believed.
+//! Allowed hosts and origins, and trusted proxies.
 //!
-//! A page in a browser can make its own name mean this machine, and then talk to a server that listens
-//! on loopback alone. Such requests name a foreign host, or a foreign origin.
+//! With DNS rebinding a web page can reach a server that listens on loopback only. Such requests carry a
+//! foreign host or origin.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,21 +10,21 @@ use http::{HeaderMap, Uri, header};
 use ipnet::{IpNet, Ipv6Net};
 use url::Url;
 
-/// Why a list cannot be used.
+/// An invalid entry of an allow list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}: `{entry}` is no {kind}; write for example {example}")]
-pub struct AllowedError {
+#[error("{variable}: `{entry}` is not a valid {kind}; expected for example {example}")]
+pub struct AllowListError {
     variable: &'static str,
     entry: String,
     kind: &'static str,
     example: &'static str,
 }
 
-/// The variables that hold the lists.
+/// The variable with the allowed hosts.
 pub(crate) const HOSTS_VARIABLE: &str = "EXA_MCP_ALLOWED_HOSTS";
-/// The variable of the origins.
+/// The variable with the allowed origins.
 pub(crate) const ORIGINS_VARIABLE: &str = "EXA_MCP_ALLOWED_ORIGINS";
-/// The variable of the proxies.
+/// The variable with the trusted proxies.
 pub(crate) const PROXIES_VARIABLE: &str = "EXA_MCP_TRUSTED_PROXIES";
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -35,21 +35,20 @@ fn entries(list: &str) -> impl Iterator<Item = &str> {
         .filter(|entry| !entry.is_empty())
 }
 
-/// The hosts by which the server may be called.
+/// The accepted values of the `Host` header.
 #[derive(Clone, Debug)]
-pub struct Hosts {
-    /// Every name is fine.
-    any: bool,
-    /// Names in lower case, with a port where only that is fine.
+pub struct AllowedHosts {
+    allow_any: bool,
+    /// Host names in lower case, with a port if only that port is allowed.
     names: Vec<(String, Option<u16>)>,
 }
 
-impl Hosts {
-    /// Reads a list such as `mcp.example.com,10.0.0.5:8080`; `*` allows all. Without a list only this
-    /// machine's own names are fine, and the address that is listened on.
-    pub fn new(list: Option<&str>, listening: Option<IpAddr>) -> Result<Self, AllowedError> {
+impl AllowedHosts {
+    /// Parses a list such as `mcp.example.com,10.0.0.5:8080`. `*` allows every host. Without a list only
+    /// loopback names and the `listening` address are allowed.
+    pub fn new(list: Option<&str>, listening: Option<IpAddr>) -> Result<Self, AllowListError> {
         let mut hosts = Self {
-            any: false,
+            allow_any: false,
             names: Vec::new(),
         };
         let Some(list) = list else {
@@ -57,15 +56,15 @@ impl Hosts {
             let address = listening.filter(|address| !address.is_unspecified());
             hosts
                 .names
-                .extend(address.map(|address| (shown(address), None)));
+                .extend(address.map(|address| (host_name(address), None)));
             return Ok(hosts);
         };
         for entry in entries(list) {
             if entry == "*" {
-                hosts.any = true;
+                hosts.allow_any = true;
                 continue;
             }
-            let name = parts(entry).ok_or_else(|| AllowedError {
+            let name = parse_authority(entry).ok_or_else(|| AllowListError {
                 variable: HOSTS_VARIABLE,
                 entry: entry.to_owned(),
                 kind: "host",
@@ -76,71 +75,74 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// This machine's own names for itself.
+    /// Allows only loopback names.
     pub(super) fn loopback() -> Self {
         Self {
-            any: false,
+            allow_any: false,
             names: LOOPBACK.map(|name| (name.to_owned(), None)).to_vec(),
         }
     }
 
-    /// Whether a request names one of the hosts, and only one.
-    pub(super) fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    /// Returns whether the request names exactly one host, and that host is allowed.
+    pub(super) fn allows(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else {
             return false;
         };
-        let host = host.to_str().ok().filter(|host| self.allow_name(host));
-        // A request line may name a host as well, and then that one counts.
+        let host = host.to_str().ok().filter(|host| self.allows_name(host));
+        // The request line may name a host too, which takes precedence.
         let line = uri.authority().map(Authority::as_str);
-        host.is_some() && line.is_none_or(|line| self.allow_name(line))
+        host.is_some() && line.is_none_or(|line| self.allows_name(line))
     }
 
-    fn allow_name(&self, name: &str) -> bool {
-        let name = parts(name);
-        name.is_some_and(|(host, port)| self.any || self.lists(&host, port))
+    fn allows_name(&self, name: &str) -> bool {
+        let name = parse_authority(name);
+        name.is_some_and(|(host, port)| self.allow_any || self.lists(&host, port))
     }
 
     fn lists(&self, host: &str, port: Option<u16>) -> bool {
-        let is = |(known, only): &(String, Option<u16>)| {
-            *known == host && only.is_none_or(|only| port == Some(only))
+        let matches = |(name, only): &(String, Option<u16>)| {
+            *name == host && only.is_none_or(|only| port == Some(only))
         };
-        self.names.iter().any(is)
+        self.names.iter().any(matches)
     }
 
-    /// Whether a page is one of this server's own, under a name that the operator gave it. Where any name
-    /// is fine, none is the server's own: it may be one that was made to lead here.
+    /// Returns whether the origin is one of the server's own pages under a configured host name. With `*`
+    /// no origin qualifies, because any name may have been rebound to this server.
     pub(super) fn is_own_page(&self, origin: &str, headers: &HeaderMap) -> bool {
         let named = headers
             .get(header::HOST)
             .and_then(|host| host.to_str().ok());
-        let (Some(origin), Some((host, port))) = (parse_origin(origin), named.and_then(parts))
+        let (Some(origin), Some((host, port))) =
+            (parse_origin(origin), named.and_then(parse_authority))
         else {
             return false;
         };
-        let usual = match origin.scheme.as_str() {
+        let default_port = match origin.scheme.as_str() {
             "http" => 80,
             "https" => 443,
             _ => return false,
         };
-        self.lists(&host, port) && origin.host == host && origin.port == Some(port.unwrap_or(usual))
+        self.lists(&host, port)
+            && origin.host == host
+            && origin.port == Some(port.unwrap_or(default_port))
     }
 }
 
-fn shown(address: IpAddr) -> String {
+fn host_name(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),
     }
 }
 
-/// The name and the port of an authority without a user.
-fn parts(text: &str) -> Option<(String, Option<u16>)> {
+/// Parses an authority without user information into host and port.
+fn parse_authority(text: &str) -> Option<(String, Option<u16>)> {
     let authority: Authority = text.parse().ok()?;
     if authority.as_str().contains('@') || authority.host().is_empty() {
         return None;
     }
-    // A port that is none is overlooked by the parser.
+    // The parser ignores invalid ports.
     let port = match authority.as_str().strip_prefix(authority.host())? {
         "" => None,
         rest => Some(rest.strip_prefix(':')?.parse().ok()?),
@@ -149,34 +151,34 @@ fn parts(text: &str) -> Option<(String, Option<u16>)> {
     Some((host, port))
 }
 
-/// The web pages that may call the server.
+/// The accepted values of the `Origin` header.
 #[derive(Clone, Debug)]
-pub struct Origins {
-    any: bool,
-    null: bool,
-    known: Vec<Origin>,
+pub struct AllowedOrigins {
+    allow_any: bool,
+    allow_null: bool,
+    origins: Vec<Origin>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Origin {
     scheme: String,
     host: String,
-    /// `None` is any port.
+    /// `None` allows any port.
     port: Option<u16>,
 }
 
-impl Origins {
-    /// Reads a list such as `https://app.example.com,http://localhost:*`; `*` allows all. Without a
-    /// list only pages of this machine are fine.
-    pub fn new(list: Option<&str>) -> Result<Self, AllowedError> {
+impl AllowedOrigins {
+    /// Parses a list such as `https://app.example.com,http://localhost:*`. `*` allows every origin. Without
+    /// a list only loopback origins are allowed.
+    pub fn new(list: Option<&str>) -> Result<Self, AllowListError> {
         let mut origins = Self {
-            any: false,
-            null: false,
-            known: Vec::new(),
+            allow_any: false,
+            allow_null: false,
+            origins: Vec::new(),
         };
         let Some(list) = list else {
             for scheme in ["http", "https"] {
-                origins.known.extend(LOOPBACK.map(|host| Origin {
+                origins.origins.extend(LOOPBACK.map(|host| Origin {
                     scheme: scheme.to_owned(),
                     host: host.to_owned(),
                     port: None,
@@ -186,32 +188,32 @@ impl Origins {
         };
         for entry in entries(list) {
             match entry {
-                "*" => origins.any = true,
-                "null" => origins.null = true,
-                entry => origins.known.push(allowed_origin(entry)?),
+                "*" => origins.allow_any = true,
+                "null" => origins.allow_null = true,
+                entry => origins.origins.push(parse_allowed_origin(entry)?),
             }
         }
         Ok(origins)
     }
 
-    /// Whether a page of this origin may call.
-    pub(super) fn allow(&self, origin: &str) -> bool {
-        if self.any || (self.null && origin == "null") {
+    /// Returns whether the origin is allowed.
+    pub(super) fn allows(&self, origin: &str) -> bool {
+        if self.allow_any || (self.allow_null && origin == "null") {
             return true;
         }
         let Some(origin) = parse_origin(origin) else {
             return false;
         };
-        let is = |known: &Origin| {
-            known.scheme == origin.scheme
-                && known.host == origin.host
-                && (known.port.is_none() || known.port == origin.port)
+        let matches = |allowed: &Origin| {
+            allowed.scheme == origin.scheme
+                && allowed.host == origin.host
+                && (allowed.port.is_none() || allowed.port == origin.port)
         };
-        self.known.iter().any(is)
+        self.origins.iter().any(matches)
     }
 }
 
-fn allowed_origin(entry: &str) -> Result<Origin, AllowedError> {
+fn parse_allowed_origin(entry: &str) -> Result<Origin, AllowListError> {
     let origin = match entry.strip_suffix(":*") {
         Some(start) => parse_origin(start).map(|origin| Origin {
             port: None,
@@ -219,7 +221,7 @@ fn allowed_origin(entry: &str) -> Result<Origin, AllowedError> {
         }),
         None => parse_origin(entry),
     };
-    origin.ok_or_else(|| AllowedError {
+    origin.ok_or_else(|| AllowListError {
         variable: ORIGINS_VARIABLE,
         entry: entry.to_owned(),
         kind: "origin",
@@ -227,12 +229,14 @@ fn allowed_origin(entry: &str) -> Result<Origin, AllowedError> {
     })
 }
 
-/// An origin as browsers write it: a scheme, a host and perhaps a port, nothing else.
+/// Parses an origin as browsers send it: scheme, host and optional port.
 fn parse_origin(text: &str) -> Option<Origin> {
     let url = Url::parse(text).ok()?;
-    let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
-    let whole = matches!(url.path(), "" | "/") && !text.ends_with('/') && url.fragment().is_none();
-    if !bare || !whole || text.contains('@') {
+    let has_no_credentials_or_query =
+        url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    let has_no_path =
+        matches!(url.path(), "" | "/") && !text.ends_with('/') && url.fragment().is_none();
+    if !has_no_credentials_or_query || !has_no_path || text.contains('@') {
         return None;
     }
     Some(Origin {
@@ -242,15 +246,15 @@ fn parse_origin(text: &str) -> Option<Origin> {
     })
 }
 
-/// The proxies whose word about the address of a client is taken.
+/// The proxies whose `X-Forwarded-For` header is trusted.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Vec<Ipv6Net>);
+pub struct TrustedProxies(Vec<Ipv6Net>);
 
-impl Proxies {
-    /// Reads a list of addresses and networks such as `10.0.0.0/8,::1`.
-    pub fn new(list: &str) -> Result<Self, AllowedError> {
+impl TrustedProxies {
+    /// Parses a list of addresses and networks such as `10.0.0.0/8,::1`.
+    pub fn new(list: &str) -> Result<Self, AllowListError> {
         let networks = entries(list).map(|entry| {
-            network(entry).ok_or_else(|| AllowedError {
+            parse_network(entry).ok_or_else(|| AllowListError {
                 variable: PROXIES_VARIABLE,
                 entry: entry.to_owned(),
                 kind: "address or network",
@@ -260,20 +264,20 @@ impl Proxies {
         networks.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether this is one of them.
-    pub(super) fn has(&self, address: IpAddr) -> bool {
-        let address = ipv6(address);
+    /// Returns whether the address is a trusted proxy.
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        let address = to_ipv6(address);
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The address of the client: the last one in the chain that is no proxy of ours.
-    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    /// Returns the address of the client: the last hop that is not a trusted proxy.
+    pub(super) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         let forwarded = headers.get_all("x-forwarded-for").iter();
         let forwarded = forwarded.filter_map(|value| value.to_str().ok());
         let chain: Vec<&str> = forwarded.flat_map(|value| value.split(',')).collect();
         for hop in chain.iter().rev() {
-            if !self.has(client) {
+            if !self.contains(client) {
                 break;
             }
             match hop.trim().parse() {
@@ -285,24 +289,24 @@ impl Proxies {
     }
 }
 
-/// The address as IPv6: a socket that takes both kinds reports IPv4 in mapped form.
-fn ipv6(address: IpAddr) -> Ipv6Addr {
+/// Converts an address to IPv6. A dual-stack socket reports IPv4 addresses in mapped form.
+fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
     }
 }
 
-fn network(entry: &str) -> Option<Ipv6Net> {
+fn parse_network(entry: &str) -> Option<Ipv6Net> {
     let address = || entry.parse::<IpAddr>().ok().map(IpNet::from);
     match entry.parse().ok().or_else(address)? {
         IpNet::V4(network) => {
-            Ipv6Net::new(ipv6(network.addr().into()), 96 + network.prefix_len()).ok()
+            Ipv6Net::new(to_ipv6(network.addr().into()), 96 + network.prefix_len()).ok()
         }
         IpNet::V6(network) => Some(network),
     }
 }
 
 #[cfg(test)]
-#[path = "allowed_tests.rs"]
+#[path = "allow_lists_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Reading the JSON of bodies; long ones away from the threads that serve everybody.
+//! Parses JSON bodies. Large ones are parsed on blocking threads.
 
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
@@ -9,45 +9,45 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use super::incoming;
+use super::message_check;
 
-/// Longer bodies are read on threads of their own.
-const LONG: usize = 32 * 1024;
+/// Larger bodies are parsed on a blocking thread.
+const INLINE_LIMIT: usize = 32 * 1024;
 
-/// A body may have this many values, or one for so many bytes of the longest body: values cost time and
-/// memory far beyond their length.
+/// A body may contain this many values, or one per `BYTES_PER_VALUE` of the maximum body size. Parsed
+/// values take far more time and memory than their text.
 const MIN_VALUES: usize = 10_000;
 const BYTES_PER_VALUE: usize = 100;
 
-/// Long bodies that are read at once.
-static READERS: LazyLock<Semaphore> = LazyLock::new(|| {
+/// Limits the number of large bodies parsed concurrently.
+static PARSERS: LazyLock<Semaphore> = LazyLock::new(|| {
     let cores = available_parallelism().map_or(1, usize::from);
     Semaphore::new((cores / 2).max(1))
 });
 
-/// Reads the JSON of a body, of which the longest has `longest` bytes.
-pub(super) async fn parse(body: Bytes, longest: usize) -> Result<Value, ErrorData> {
-    if body.len() <= LONG {
-        return incoming::parse(&body);
+/// Parses the JSON of a body. `max_body` is the maximum body size.
+pub(super) async fn parse(body: Bytes, max_body: usize) -> Result<Value, ErrorData> {
+    if body.len() <= INLINE_LIMIT {
+        return message_check::parse_body(&body);
     }
-    let most = MIN_VALUES.max(longest / BYTES_PER_VALUE);
+    let max_values = MIN_VALUES.max(max_body / BYTES_PER_VALUE);
     let failed = || ErrorData::internal_error("The body could not be read", None);
-    let _reader = READERS.acquire().await.map_err(|_| failed())?;
+    let _permit = PARSERS.acquire().await.map_err(|_| failed())?;
     let read = spawn_blocking(move || {
-        if values(&body) > most {
-            let why = format!(
-                "Invalid request: the body has more than {most} values; send less at a time, or raise \
+        if count_values(&body) > max_values {
+            let reason = format!(
+                "Invalid request: the body has more than {max_values} values; send less at a time, or raise \
                  EXA_MCP_MAX_BODY_BYTES, which allows one value for {BYTES_PER_VALUE} bytes"
             );
-            return Err(ErrorData::invalid_request(why, None));
+            return Err(ErrorData::invalid_request(reason, None));
         }
-        incoming::parse(&body)
+        message_check::parse_body(&body)
     });
     read.await.unwrap_or_else(|_| Err(failed()))
 }
 
-/// How many values a text of JSON has, roughly: one for each comma and each opening bracket.
-fn values(text: &[u8]) -> usize {
+/// Estimates the number of JSON values: one per comma and opening bracket.
+fn count_values(text: &[u8]) -> usize {
     let (mut values, mut in_string, mut is_escaped) = (1, false, false);
     for byte in text {
         if in_string {
@@ -74,19 +74,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_outside_of_texts() {
+    fn counts_values_outside_of_strings() {
         for (text, expected) in [
             ("1", 1),
             (r#"{"a":1,"b":[1,2,3]}"#, 6),
             (r#"{"a":"x,y,[{\",\\"}"#, 2),
             (r#"["\\",1]"#, 3),
         ] {
-            assert_eq!(values(text.as_bytes()), expected, "{text}");
+            assert_eq!(count_values(text.as_bytes()), expected, "{text}");
         }
     }
 
     #[tokio::test]
-    async fn long_bodies_may_be_long_but_not_intricate() {
+    async fn large_bodies_may_not_contain_too_many_values() {
         let read = async |text: String| parse(text.into(), 1024 * 1024).await;
         let text = format!("\"{}\"", ",[{".repeat(300_000));
         assert!(read(text).await.is_ok());
@@ -101,7 +101,7 @@ mod tests {
         }
         let error = read("[".repeat(50_000)).await.unwrap_err();
         assert!(error.message.contains("values"), "{error:?}");
-        let error = read("[".repeat(9_000) + &" ".repeat(LONG))
+        let error = read("[".repeat(9_000) + &" ".repeat(INLINE_LIMIT))
             .await
             .unwrap_err();
         assert_eq!(error.code.0, -32700, "{error:?}");

@@ -1,4 +1,4 @@
-//! The writing end: one task owns the stream, so messages never mix.
+//! The output side of a connection. One task owns the stream, so messages never interleave.
 
 use std::{io, sync::Arc};
 
@@ -11,29 +11,29 @@ use tokio::{
 
 use super::backlog::Backlog;
 
-/// Takes lines and has them written in the order of the calls.
-pub(super) struct Output {
+/// Queues lines and writes them in order.
+pub(super) struct LineWriter {
     lines: UnboundedSender<Vec<u8>>,
     backlog: Arc<Backlog>,
 }
 
-/// Ends with `Ok` when the transport is gone and everything is written, with an error when the
-/// stream takes no more.
-pub(crate) type Written = JoinHandle<io::Result<()>>;
+/// Resolves to `Ok` when the transport is dropped and everything is writer_task, or to an error when the stream
+/// fails.
+pub(crate) type WriterTask = JoinHandle<io::Result<()>>;
 
-impl Output {
-    /// Starts the task that writes; `backlog` counts what it has not written yet.
-    pub(super) fn start<W>(writer: W, backlog: Arc<Backlog>) -> (Self, Written)
+impl LineWriter {
+    /// Starts the writer task. `backlog` counts what it has not writer_task yet.
+    pub(super) fn start<W>(writer: W, backlog: Arc<Backlog>) -> (Self, WriterTask)
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let (lines, queue) = unbounded_channel();
-        let written = tokio::spawn(write(writer, queue, Arc::clone(&backlog)));
-        (Self { lines, backlog }, written)
+        let writer_task = tokio::spawn(write(writer, queue, Arc::clone(&backlog)));
+        (Self { lines, backlog }, writer_task)
     }
 
-    /// Queues one message, written as JSON without a line feed.
-    pub(super) fn put(&self, mut message: Vec<u8>) -> io::Result<()> {
+    /// Queues one JSON message without a line feed.
+    pub(super) fn send(&self, mut message: Vec<u8>) -> io::Result<()> {
         message.push(b'\n');
         self.backlog.queue(message.len());
         self.lines
@@ -41,7 +41,7 @@ impl Output {
             .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
     }
 
-    /// Waits until the stream takes no more.
+    /// Waits until the stream is closed.
     pub(super) async fn closed(&self) {
         self.lines.closed().await;
     }
@@ -63,12 +63,12 @@ where
     Ok(())
 }
 
-/// Room for most messages: one that grows from nothing is copied again and again.
-const ROOM: usize = 16 * 1024;
+/// Fits most messages without reallocation.
+const INITIAL_CAPACITY: usize = 16 * 1024;
 
-/// Writes a message as JSON on one line.
-pub(super) fn json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
-    let mut line = Vec::with_capacity(ROOM);
+/// Serializes a message as JSON on one line.
+pub(super) fn to_json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    let mut line = Vec::with_capacity(INITIAL_CAPACITY);
     serde_json::to_writer(&mut line, message)?;
     Ok(line)
 }

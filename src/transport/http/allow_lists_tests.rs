@@ -12,13 +12,13 @@ fn headers(hosts: &[&str]) -> HeaderMap {
     headers
 }
 
-fn allowed(hosts: &Hosts, host: &str) -> bool {
-    hosts.allow(&Uri::from_static("/mcp"), &headers(&[host]))
+fn allowed(hosts: &AllowedHosts, host: &str) -> bool {
+    hosts.allows(&Uri::from_static("/mcp"), &headers(&[host]))
 }
 
 #[test]
-fn without_a_list_only_this_machine_is_called() {
-    let hosts = Hosts::new(None, Some("192.0.2.7".parse().unwrap())).unwrap();
+fn allows_only_loopback_hosts_by_default() {
+    let hosts = AllowedHosts::new(None, Some("192.0.2.7".parse().unwrap())).unwrap();
     for host in [
         "localhost",
         "LOCALHOST:3000",
@@ -43,28 +43,28 @@ fn without_a_list_only_this_machine_is_called() {
     ] {
         assert!(!allowed(&hosts, host), "{host}");
     }
-    let everywhere = Hosts::new(None, Some("0.0.0.0".parse().unwrap())).unwrap();
+    let everywhere = AllowedHosts::new(None, Some("0.0.0.0".parse().unwrap())).unwrap();
     assert!(!allowed(&everywhere, "0.0.0.0:3000"));
 }
 
 #[test]
-fn a_list_says_which_hosts_are_fine() {
-    let hosts = Hosts::new(Some("mcp.example.com, 10.0.0.5:8080"), None).unwrap();
+fn allows_listed_hosts() {
+    let hosts = AllowedHosts::new(Some("mcp.example.com, 10.0.0.5:8080"), None).unwrap();
     assert!(allowed(&hosts, "MCP.example.com:443"));
     assert!(allowed(&hosts, "10.0.0.5:8080"));
     assert!(!allowed(&hosts, "10.0.0.5"));
     assert!(!allowed(&hosts, "localhost"));
-    let any = Hosts::new(Some("*"), None).unwrap();
+    let any = AllowedHosts::new(Some("*"), None).unwrap();
     assert!(allowed(&any, "whatever.example"));
     for bad in ["http://x", "a b", "u@h", "h:", "h:x"] {
-        let error = Hosts::new(Some(bad), None).unwrap_err().to_string();
+        let error = AllowedHosts::new(Some(bad), None).unwrap_err().to_string();
         assert!(error.contains("EXA_MCP_ALLOWED_HOSTS"), "{bad}: {error}");
     }
 }
 
 #[test]
-fn pages_of_the_server_itself_may_call() {
-    let hosts = Hosts::new(Some("mcp.example.com,10.0.0.5:8080"), None).unwrap();
+fn allows_the_servers_own_pages() {
+    let hosts = AllowedHosts::new(Some("mcp.example.com,10.0.0.5:8080"), None).unwrap();
     let own = |host: &str, origin: &str| hosts.is_own_page(origin, &headers(&[host]));
     assert!(own("mcp.example.com", "https://mcp.example.com"));
     assert!(own("MCP.example.com:8443", "https://mcp.example.com:8443"));
@@ -80,30 +80,30 @@ fn pages_of_the_server_itself_may_call() {
         assert!(!own(host, origin), "{host} {origin}");
     }
     // Any name is fine here, so a page may have made its own lead here.
-    let any = Hosts::new(Some("*"), None).unwrap();
+    let any = AllowedHosts::new(Some("*"), None).unwrap();
     assert!(!any.is_own_page("https://evil.example", &headers(&["evil.example"])));
 }
 
 #[test]
-fn a_request_names_one_host() {
-    let hosts = Hosts::new(None, None).unwrap();
+fn requires_exactly_one_host() {
+    let hosts = AllowedHosts::new(None, None).unwrap();
     let plain = Uri::from_static("/mcp");
-    assert!(!hosts.allow(&plain, &headers(&[])));
-    assert!(!hosts.allow(&plain, &headers(&["localhost", "localhost"])));
+    assert!(!hosts.allows(&plain, &headers(&[])));
+    assert!(!hosts.allows(&plain, &headers(&["localhost", "localhost"])));
     let local = headers(&["localhost"]);
-    assert!(hosts.allow(&Uri::from_static("http://localhost/mcp"), &local));
-    assert!(!hosts.allow(&Uri::from_static("http://evil.example/mcp"), &local));
+    assert!(hosts.allows(&Uri::from_static("http://localhost/mcp"), &local));
+    assert!(!hosts.allows(&Uri::from_static("http://evil.example/mcp"), &local));
 }
 
 #[test]
-fn without_a_list_only_pages_of_this_machine_may_call() {
-    let origins = Origins::new(None).unwrap();
+fn allows_only_loopback_origins_by_default() {
+    let origins = AllowedOrigins::new(None).unwrap();
     for origin in [
         "http://localhost:6274",
         "https://127.0.0.1",
         "http://[::1]:1",
     ] {
-        assert!(origins.allow(origin), "{origin}");
+        assert!(origins.allows(origin), "{origin}");
     }
     for origin in [
         "https://evil.example",
@@ -115,14 +115,14 @@ fn without_a_list_only_pages_of_this_machine_may_call() {
         "http://localhost/",
         "ws://localhost",
     ] {
-        assert!(!origins.allow(origin), "{origin}");
+        assert!(!origins.allows(origin), "{origin}");
     }
 }
 
 #[test]
-fn a_list_says_which_pages_may_call() {
+fn allows_listed_origins() {
     let list = "https://app.example.com, http://localhost:*, https://x.example:8443, null";
-    let origins = Origins::new(Some(list)).unwrap();
+    let origins = AllowedOrigins::new(Some(list)).unwrap();
     for origin in [
         "https://app.example.com",
         "https://app.example.com:443",
@@ -130,7 +130,7 @@ fn a_list_says_which_pages_may_call() {
         "https://x.example:8443",
         "null",
     ] {
-        assert!(origins.allow(origin), "{origin}");
+        assert!(origins.allows(origin), "{origin}");
     }
     for origin in [
         "http://app.example.com",
@@ -138,27 +138,27 @@ fn a_list_says_which_pages_may_call() {
         "https://localhost:5",
         "https://x.example",
     ] {
-        assert!(!origins.allow(origin), "{origin}");
+        assert!(!origins.allows(origin), "{origin}");
     }
     assert!(
-        Origins::new(Some("*"))
+        AllowedOrigins::new(Some("*"))
             .unwrap()
-            .allow("https://any.example")
+            .allows("https://any.example")
     );
     for bad in ["app.example.com", "https://x/y", "https://u@x", "x:*"] {
-        let error = Origins::new(Some(bad)).unwrap_err().to_string();
+        let error = AllowedOrigins::new(Some(bad)).unwrap_err().to_string();
         assert!(error.contains("EXA_MCP_ALLOWED_ORIGINS"), "{bad}: {error}");
     }
 }
 
 #[test]
-fn only_trusted_proxies_tell_where_a_client_is() {
-    let proxies = Proxies::new("10.0.0.0/8, 192.0.2.1, 2001:db8::/32").unwrap();
+fn trusts_forwarded_addresses_of_trusted_proxies_only() {
+    let proxies = TrustedProxies::new("10.0.0.0/8, 192.0.2.1, 2001:db8::/32").unwrap();
     let address = |text: &str| -> IpAddr { text.parse().unwrap() };
     let client = |peer: &str, forwarded: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert("x-forwarded-for", HeaderValue::from_static(forwarded));
-        proxies.client(address(peer), &headers)
+        proxies.client_address(address(peer), &headers)
     };
     assert_eq!(client("10.1.2.3", "203.0.113.9"), address("203.0.113.9"));
     assert_eq!(
@@ -166,16 +166,16 @@ fn only_trusted_proxies_tell_where_a_client_is() {
         address("203.0.113.9")
     );
     assert_eq!(client("203.0.113.1", "203.0.113.9"), address("203.0.113.1"));
-    // What a client itself put there comes first and is not believed.
+    // Values sent by the client come first and are not trusted.
     let chain = "1.1.1.1, 203.0.113.9, 192.0.2.1";
     assert_eq!(client("2001:db8::7", chain), address("203.0.113.9"));
     assert_eq!(client("10.0.0.1", "nonsense"), address("10.0.0.1"));
     for bad in ["10.0.0.0/33", "x", "10.0.0.0/", "::/129"] {
-        let error = Proxies::new(bad).unwrap_err().to_string();
+        let error = TrustedProxies::new(bad).unwrap_err().to_string();
         assert!(error.contains("EXA_MCP_TRUSTED_PROXIES"), "{bad}: {error}");
     }
-    let all = Proxies::new("0.0.0.0/0,::/0").unwrap();
-    assert!(all.has(address("1.2.3.4")) && all.has(address("::5")));
-    let none = Proxies::default();
-    assert!(!none.has(address("10.0.0.1")));
+    let all = TrustedProxies::new("0.0.0.0/0,::/0").unwrap();
+    assert!(all.contains(address("1.2.3.4")) && all.contains(address("::5")));
+    let none = TrustedProxies::default();
+    assert!(!none.contains(address("10.0.0.1")));
 }

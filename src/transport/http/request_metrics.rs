@@ -1,4 +1,4 @@
-//! What every request leaves for operators: a count, and an id in the log.
+//! Gives every request an id for the log, and counts it.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::telemetry;
 use crate::telemetry::logging;
 use exa_mcp_model::ids;
 
-/// The longest id that is taken from a client.
-const LONGEST_ID: usize = 64;
+/// The maximum length of a request id sent by a client.
+const MAX_REQUEST_ID_LEN: usize = 64;
 
-/// Paths that are told apart; all others are counted together.
+/// Paths counted separately. All others count as `other`.
 const PATHS: [&str; 10] = [
     "/",
     "/health",
@@ -31,7 +31,7 @@ const PATHS: [&str; 10] = [
     "/admin/keys",
 ];
 
-/// Methods that are told apart. Calls of tools tell of themselves, at their end.
+/// RPC methods counted separately. Tool calls record themselves when they end.
 const METHODS: [&str; 19] = [
     "initialize",
     "ping",
@@ -54,11 +54,11 @@ const METHODS: [&str; 19] = [
     "tasks/update",
 ];
 
-/// Headers by which a proxy says that a request is not its own.
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+/// Headers that mark a request as forwarded by a proxy.
+const FORWARDING_HEADERS: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
-/// Gives every request an id, which its log lines carry, and counts it.
-pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response<Body> {
+/// Gives every request an id, which its log lines contain, and counts it.
+pub(super) async fn observe(mut request: Request<Body>, next: Next) -> Response<Body> {
     let id = request_id(&request);
     let path = request.uri().path();
     let path = PATHS.into_iter().find(|known| *known == path);
@@ -69,40 +69,45 @@ pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response
     if let Some(id) = id.clone() {
         request.headers_mut().insert(REQUEST_ID_HEADER, id);
     }
-    let mut answer = next.run(request).instrument(span).await;
+    let mut response = next.run(request).instrument(span).await;
     if let Some(id) = id {
-        answer.headers_mut().insert(REQUEST_ID_HEADER, id);
+        response.headers_mut().insert(REQUEST_ID_HEADER, id);
     }
     if let Some(metrics) = telemetry::metrics() {
-        metrics.answered(path.unwrap_or("other"), answer.status().as_u16());
+        metrics.record_http_request(path.unwrap_or("other"), response.status().as_u16());
     }
-    answer
+    response
 }
 
-/// The id that a request brings, if it can stand in a log; otherwise a new one.
+/// Returns the request's own id if it is safe to log, otherwise a new one.
 fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    let brought = request.headers().get(REQUEST_ID_HEADER);
-    let brought = brought.filter(|id| (1..=LONGEST_ID).contains(&id.len()));
-    let brought = brought.filter(|id| id.as_bytes().iter().all(plain));
+    let client_id = request.headers().get(REQUEST_ID_HEADER);
+    let client_id = client_id.filter(|id| (1..=MAX_REQUEST_ID_LEN).contains(&id.len()));
+    let client_id = client_id.filter(|id| id.as_bytes().iter().all(plain));
     let new = || HeaderValue::from_str(&ids::random_id().ok()?).ok();
-    brought.cloned().or_else(new)
+    client_id.cloned().or_else(new)
 }
 
-/// Counts a request of MCP that was answered.
-pub(super) fn served(method: &str, status: StatusCode, took: Duration) {
+/// Records a completed MCP request.
+pub(super) fn record_rpc(method: &str, status: StatusCode, duration: Duration) {
     let Some(metrics) = telemetry::metrics().filter(|_| method != "tools/call") else {
         return;
     };
     let method = METHODS.into_iter().find(|known| *known == method);
-    metrics.served(method.unwrap_or("other"), None, !status.is_success(), took);
+    metrics.record_mcp_request(
+        method.unwrap_or("other"),
+        None,
+        !status.is_success(),
+        duration,
+    );
 }
 
-/// Whether a request comes straight from this machine.
-pub(super) fn is_from_here(parts: &Parts) -> bool {
+/// Returns whether a request comes directly from this machine.
+pub(super) fn is_local(parts: &Parts) -> bool {
     let peer = parts.extensions.get::<Peer>();
     let local = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
-    let forwarded = FORWARDED
+    let forwarded = FORWARDING_HEADERS
         .iter()
         .any(|name| parts.headers.contains_key(*name));
     local && !forwarded && parts.headers.get(header::ORIGIN).is_none()

@@ -1,44 +1,44 @@
-//! What spans and numbers tell of requests and calls. Nothing in here is what a client wrote freely: no
-//! arguments, no addresses of resources, no names of users or sessions.
+//! Attributes of spans and metrics. They contain nothing a client can choose freely: no arguments, resource
+//! URIs, user names or session ids.
 
 use std::borrow::Cow;
 
-/// A request of MCP.
+/// The attributes of an MCP request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    /// A method that is known, or [`OTHER`].
+pub(crate) struct RequestAttributes {
+    /// A known method, or [`OTHER`].
     pub method: &'static str,
-    /// A tool that there is.
+    /// The name of an existing tool.
     pub tool: Option<String>,
     /// The id of the request.
     pub id: Option<String>,
-    /// The version of the protocol.
+    /// The protocol version.
     pub version: Option<String>,
-    /// It came over HTTP, not through a pipe.
+    /// Whether the request arrived over HTTP rather than a pipe.
     pub over_http: bool,
 }
 
-/// A call of Exa.
+/// The attributes of a call to the Exa API.
 #[derive(Clone, Debug)]
-pub(crate) struct Called {
+pub(crate) struct CallAttributes {
     /// The name of the operation.
     pub operation: &'static str,
     /// The HTTP method.
     pub method: &'static str,
-    /// The path, with the names of its variables instead of their values.
+    /// The path template, with parameter names instead of values.
     pub path: &'static str,
-    /// Where Exa is.
+    /// The base URL of the Exa API.
     pub base_url: String,
 }
 
-/// How a request or a call ended.
+/// The outcome of a request or a call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct SpanOutcome {
     /// The code of a JSON-RPC error, or the HTTP status.
     pub code: Option<i64>,
     /// The class of the error, if there was one.
     pub error: Option<Cow<'static, str>>,
 }
 
-/// Stands for names that are not known here.
+/// Replaces unknown names.
 pub(crate) const OTHER: &str = "_OTHER";
