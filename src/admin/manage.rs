@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::{TokenUsage, token_json};
 use super::{ApiResult, HttpRejection, ServerState, address, require_admin, store_error};
-use crate::http_response::{FORBIDDEN, JsonResponse, error_response, error_without_id};
+use crate::http_response::{FORBIDDEN, JsonResponse, error_without_id, invalid_params};
 use exa_mcp_accounts::audit::AuditEvent;
 use exa_mcp_accounts::{
     Accounts, NewToken, Token, TokenLimits, TokenRole, TokenServiceError, TokenUpdate, now,

@@ -34,7 +34,7 @@ pub(super) async fn run(
     let operation = find(name).ok_or_else(|| unknown_operation(name))?;
     let arguments = read_arguments(arguments)?;
     // Invalid arguments are reported even without a key.
-    split(operation, arguments.clone()).map_err(Failure::usage)?;
+    split_arguments(operation, arguments.clone()).map_err(Failure::usage)?;
     let Some(key) = &settings.key else {
         return Err(Failure::usage(
             "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",

@@ -225,6 +225,6 @@ pub(super) fn suggest_key(key: &str) -> Option<&'static str> {
     similar_names::most_similar(
         normalized,
         SETTINGS.iter().map(|setting| setting.key),
-        SIMILAR,
+        MIN_SIMILARITY,
     )
 }

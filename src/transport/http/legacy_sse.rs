@@ -32,7 +32,7 @@ use super::fair_slots::{Activity, ActivityKind};
 use super::state::HttpState;
 use super::streamable::MAX_BATCH_SIZE;
 use crate::http_response::{
-    FORBIDDEN, HttpRejection, bad_request, busy, error_response, error_without_id, over_limit,
+    FORBIDDEN, HttpRejection, bad_request, busy, error_response, error_without_id, limit_exceeded,
 };
 use crate::telemetry::logging;
 use crate::transport::Backlog;

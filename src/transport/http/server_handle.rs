@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::auth::AuthMode;
 use super::state::HttpState;
 use super::{McpBackend, admission, body, body_json, request_metrics};
-use crate::http_response::{HttpRejection, bad_parameters};
+use crate::http_response::{HttpRejection, invalid_params};
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;

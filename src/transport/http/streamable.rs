@@ -27,7 +27,7 @@ use super::sessions::SessionError;
 use super::state::HttpState;
 use crate::http_response::{
     HttpRejection, bad_request, denied, empty_response, error_response, error_without_id,
-    json_response, limit_error, over_limit,
+    json_response, limit_error, limit_exceeded,
 };
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
@@ -310,7 +310,7 @@ async fn serve_batch<M: McpBackend>(
             .map(|member| serve_batch_member(state, admitted, member));
         let responses: Vec<Value> = join_all(members).await.into_iter().flatten().collect();
         return Ok(if responses.is_empty() {
-            empty(StatusCode::ACCEPTED)
+            empty_response(StatusCode::ACCEPTED)
         } else {
             json_response(StatusCode::OK, &Value::Array(responses))
         });
