@@ -1,6 +1,6 @@
 //! Tasks: calls that continue in the background.
 //!
-//! A task is stored as soon as it is created, and so is the job that it starts at Exa. After a restart, the server
+//! A task is stored when it is created, and so is the job that it starts at Exa. After a restart, the server
 //! resumes the stored tasks.
 
 mod input;

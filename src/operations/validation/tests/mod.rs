@@ -120,5 +120,5 @@ fn accepts_calls_with_a_note_if_the_schema_is_invalid() {
     let schema = InputSchema::new(json!({"type": "object", "properties": {}, "required": 5}));
     let validated = run_with("broken", &schema, json!({"a": 1})).unwrap();
     assert_eq!(Value::Object(validated.arguments), json!({"a": 1}));
-    assert!(validated.corrections[0].starts_with("the arguments were not checked:  "));
+    assert!(validated.corrections[0].starts_with("the arguments were not checked: "));
 }
