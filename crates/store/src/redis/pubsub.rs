@@ -1,6 +1,7 @@
 //! Messages between servers through Redis pub/sub. Redis does not retain them: a subscriber that was disconnected
 //! learns that it may have missed some once it is connected again.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,16 +47,13 @@ pub(super) fn spawn(
     sender
 }
 
-/// A type without values, for functions that only return errors.
-enum Never {}
-
 /// Receives messages until the connection breaks.
 async fn receive(
     connection: &RedisConnection,
     channel: &str,
     messages: &broadcast::Sender<StoreMessage>,
     missed: &mut bool,
-) -> Result<Never, RedisError> {
+) -> Result<Infallible, RedisError> {
     let client = connection.client()?;
     let pubsub = with_timeout(CONNECT_TIMEOUT, client.get_async_pubsub()).await?;
     let (mut sink, mut stream) = pubsub.split();
