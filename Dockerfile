@@ -1,4 +1,4 @@
-# A static program in an empty image: nothing to patch, nothing to log in to.
+# A static binary in an empty image: no shell and no packages to patch.
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev gcc ca-certificates
 WORKDIR /src
@@ -11,7 +11,7 @@ RUN mkdir /data
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /exa-mcp-server /exa-mcp-server
-# Numbers, not names: there is no list of users in the image.
+# Numeric ids, because the image has no /etc/passwd.
 COPY --from=build --chown=65532:65532 /data /data
 USER 65532:65532
 ENV EXA_MCP_STORE=sqlite:/data/store.db

@@ -1,4 +1,7 @@
-//! The documentation names things that exist.
+//! The documentation names things that exist, its links work, and its examples run.
+
+mod examples;
+mod links;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +24,26 @@ fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+/// Returns the Markdown pages for users and contributors, relative to the root, with their text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut paths = Vec::new();
+    for folder in ["docs", ".github"] {
+        files(&root().join(folder), &[".md"], &mut paths);
+    }
+    for entry in fs::read_dir(root()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let pages = paths.into_iter().map(|path| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(root()).unwrap().to_owned(), text)
+    });
+    pages.collect()
 }
 
 /// The names of all test functions of the workspace.
