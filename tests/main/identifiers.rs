@@ -134,7 +134,7 @@ impl Parameter {
 }
 
 #[test]
-fn every_placeholder_of_a_path_is_a_parameter() {
+fn every_path_placeholder_is_a_parameter() {
     let placeholders: usize = all()
         .iter()
         .map(|operation| operation.path.matches('{').count())
@@ -143,7 +143,7 @@ fn every_placeholder_of_a_path_is_a_parameter() {
 }
 
 #[test]
-fn hostile_identifiers_are_refused_or_stay_in_their_segment() {
+fn hostile_identifiers_are_rejected_or_escaped() {
     let library = Library::new();
     let mut problems = Vec::new();
     for parameter in parameters() {
@@ -162,7 +162,7 @@ fn hostile_identifiers_are_refused_or_stay_in_their_segment() {
 
 /// A check that refuses everything would pass the test above.
 #[test]
-fn usual_and_unusual_identifiers_are_sent() {
+fn valid_identifiers_are_sent() {
     let library = Library::new();
     for parameter in parameters() {
         for value in [
@@ -188,7 +188,7 @@ fn usual_and_unusual_identifiers_are_sent() {
 }
 
 #[test]
-fn the_program_sends_nothing_for_what_is_no_identifier() {
+fn invalid_identifier_sends_nothing() {
     let server = Recorder::always(Reply::json(200, &json!({})));
     for value in [
         json!(""),
@@ -207,7 +207,7 @@ fn the_program_sends_nothing_for_what_is_no_identifier() {
 }
 
 #[test]
-fn the_program_keeps_slashes_and_dots_in_their_segment() {
+fn slashes_and_dots_are_escaped() {
     let server = Recorder::always(Reply::json(200, &json!({})));
     for (value, path) in [
         ("../x", "/websets/v0/websets/..%2Fx"),

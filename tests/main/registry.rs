@@ -102,7 +102,7 @@ fn sorted<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_operations_are_those_of_the_contract() {
+fn operations_match_the_contract() {
     let printed = printed();
     let contract = sorted(WEBSETS.into_iter().chain(SEARCH));
     assert_eq!(sorted(printed.iter().map(name)), contract);
@@ -122,7 +122,7 @@ fn every_operation_has_a_round_trip() {
 }
 
 #[test]
-fn the_table_lists_every_operation_on_a_line_of_its_own() {
+fn operations_table_has_a_line_each() {
     let output = Program::new(["operations"]).without("EXA_API_KEY").run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     let first_words = output
@@ -134,7 +134,7 @@ fn the_table_lists_every_operation_on_a_line_of_its_own() {
 }
 
 #[test]
-fn every_entry_says_what_and_where() {
+fn every_operation_has_summary_and_path() {
     let mut problems = Vec::new();
     for entry in printed() {
         let name = name(&entry);
@@ -163,7 +163,7 @@ fn every_entry_says_what_and_where() {
 }
 
 #[test]
-fn schemas_are_complete_objects_of_2020_12() {
+fn schemas_are_valid_2020_12_objects() {
     let mut problems = Vec::new();
     for entry in printed() {
         for which in ["inputSchema", "outputSchema"] {
@@ -221,7 +221,7 @@ fn input_schemas_are_plain_objects_with_described_properties() {
 
 /// A model that reads `agent-runs-get` in a description calls an operation that does not exist.
 #[test]
-fn texts_name_operations_as_they_are_called() {
+fn descriptions_use_operation_names() {
     let printed = printed();
     let hyphenated = |name: &str| name.replace(['.', '_'], "-");
     let wrong: Vec<String> = printed
@@ -242,7 +242,7 @@ fn texts_name_operations_as_they_are_called() {
 
 /// Arguments that go nowhere are refused, and the schema says so; bodies stay open.
 #[test]
-fn only_operations_with_a_body_take_unknown_arguments() {
+fn only_body_operations_accept_unknown_arguments() {
     for entry in printed() {
         let closed = entry["inputSchema"]["additionalProperties"] == json!(false);
         let reads = entry["method"] == "GET" || entry["method"] == "DELETE";

@@ -15,7 +15,7 @@ fn points<'a>(metrics: &'a [(String, Points)], name: &str) -> &'a Points {
 }
 
 #[test]
-fn otel_numbers_follow_the_conventions() {
+fn otel_metrics_follow_semantic_conventions() {
     let (exa, collector) = (exa(), Collector::start());
     let mut server = stdio(&exa, &collector.url(), &[]);
     let call = json!({"name": "web_search_exa", "arguments": {"query": "nobody may know"}});

@@ -14,7 +14,7 @@ fn call(server: &mut McpServer) {
 }
 
 #[test]
-fn otel_variables_name_and_choose() {
+fn otel_variables_configure_the_exporter() {
     let (exa, collector) = (exa(), Collector::start());
     let variables = [
         ("OTEL_SERVICE_NAME", "search-of-blue"),
@@ -37,7 +37,7 @@ fn otel_variables_name_and_choose() {
 }
 
 #[test]
-fn otel_sends_nothing_unless_it_is_asked_to() {
+fn otel_is_off_by_default() {
     let (exa, collector) = (exa(), Collector::start());
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     for disabled in [
@@ -62,7 +62,7 @@ fn otel_sends_nothing_unless_it_is_asked_to() {
 }
 
 #[test]
-fn otel_collector_that_is_not_there_is_told_once_and_waited_for_by_nobody() {
+fn otel_missing_collector_is_logged_once() {
     let exa = exa();
     let often = ("OTEL_BSP_SCHEDULE_DELAY", "10");
     let mut server = stdio(&exa, "http://127.0.0.1:1", &[often]);
@@ -77,7 +77,7 @@ fn otel_collector_that_is_not_there_is_told_once_and_waited_for_by_nobody() {
 }
 
 #[test]
-fn otel_collector_that_never_answers_holds_up_neither_answers_nor_the_end() {
+fn otel_unresponsive_collector_does_not_delay() {
     let exa = exa();
     let (told, _gone) = std::sync::mpsc::channel();
     let silent = Recorder::always(Reply::events([Part::Silence(told)]));
@@ -92,7 +92,7 @@ fn otel_collector_that_never_answers_holds_up_neither_answers_nor_the_end() {
 }
 
 #[test]
-fn otel_settings_that_cannot_be_used_do_not_keep_the_server_from_serving() {
+fn otel_invalid_settings_do_not_stop_the_server() {
     let exa = exa();
     let mut server = stdio(&exa, "collector:4317", &[]);
     call(&mut server);

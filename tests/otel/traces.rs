@@ -39,7 +39,7 @@ fn assert_sent(seen: &Seen, span: &Span) {
 }
 
 #[test]
-fn otel_spans_of_stdio_go_on_from_the_client_to_exa() {
+fn otel_stdio_spans_propagate_from_client_to_exa() {
     let (exa, collector) = (exa(), Collector::start());
     let mut server = stdio(&exa, &collector.url(), &[]);
     let meta = json!({"traceparent": traceparent(), "tracestate": "vendor=1"});
@@ -93,7 +93,7 @@ fn otel_spans_of_stdio_go_on_from_the_client_to_exa() {
 }
 
 #[test]
-fn otel_spans_of_http_hold_no_secrets() {
+fn otel_http_spans_contain_no_secrets() {
     let (exa, collector) = (exa(), Collector::start());
     let variables = [
         ("MCP_AUTH_TOKEN", "the-admins-token"),
@@ -167,7 +167,7 @@ fn otel_spans_of_http_hold_no_secrets() {
 }
 
 #[test]
-fn otel_spans_say_what_failed() {
+fn otel_spans_record_errors() {
     let answer = json!({"error": "what Exa says of it", "tag": "INVALID_REQUEST_BODY"});
     let exa = Recorder::always(Reply::json(400, &answer));
     let collector = Collector::start();
@@ -195,7 +195,7 @@ fn otel_spans_say_what_failed() {
 }
 
 #[test]
-fn otel_goes_by_what_the_client_decided_to_sample() {
+fn otel_honours_the_client_sampling_decision() {
     let (exa, collector) = (exa(), Collector::start());
     let mut server = stdio(&exa, &collector.url(), &[]);
     let unsampled = traceparent().replace("-01", "-00");

@@ -25,9 +25,9 @@ const CLIENT_FIELDS: [&str; 10] = [
     "attempt",
     "wait_milliseconds",
     "task",
-    "work",
+    "job",
     "tool",
-    "question",
+    "method",
 ];
 
 /// The maximum length of a value in characters.

@@ -184,7 +184,7 @@ mod tests {
 
     async fn run(
         tools: bool,
-        replies: Vec<Result<SamplingResult, NoReply>>,
+        replies: Vec<Result<SamplingResult, InputError>>,
     ) -> (SuggestionList, Vec<bool>) {
         let requests = Arc::default();
         let client = Scripted {

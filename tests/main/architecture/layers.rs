@@ -196,7 +196,7 @@ fn graph(edges: &[Edge]) -> BTreeMap<&str, BTreeSet<&str>> {
 }
 
 #[test]
-fn layers_use_only_what_they_may() {
+fn layers_use_only_permitted_layers() {
     let (edges, _) = actual_edges();
     let forbidden = edges.iter().filter(|edge| !is_allowed(edge));
     let forbidden: Vec<String> = forbidden.map(Edge::to_string).collect();
@@ -226,7 +226,7 @@ fn every_module_and_package_is_a_layer() {
 }
 
 #[test]
-fn a_forbidden_use_is_named_with_its_line() {
+fn reports_the_line_of_a_forbidden_use() {
     let source = "use exa_mcp_model::Owner;\n\nfn show() {\n    crate::tools::run();\n}\n";
     let edges = module_edges("src/render/show.rs", source);
     let forbidden: Vec<String> = edges
@@ -239,7 +239,7 @@ fn a_forbidden_use_is_named_with_its_line() {
 }
 
 #[test]
-fn a_forbidden_dependency_is_named_with_its_line() {
+fn reports_the_line_of_a_forbidden_dependency() {
     let manifest = "[package]\nname = \"exa-mcp-model\"\n\n[dependencies]\nserde = \"1\"\n\
                     exa-mcp-store.workspace = true\n\n[dev-dependencies]\nexa-mcp-text = \"1\"\n";
     let (name, edges) = package_edges("crates/model/Cargo.toml", manifest);
@@ -251,7 +251,7 @@ fn a_forbidden_dependency_is_named_with_its_line() {
 }
 
 #[test]
-fn a_package_does_not_depend_on_the_server() {
+fn packages_do_not_depend_on_the_server() {
     let manifest = "[package]\nname = \"exa-mcp-text\"\n[dependencies]\n\
                     exa-mcp-server = { path = \"../..\" }\n";
     let (_, edges) = package_edges("crates/text/Cargo.toml", manifest);
@@ -259,7 +259,7 @@ fn a_package_does_not_depend_on_the_server() {
 }
 
 #[test]
-fn a_cycle_is_found() {
+fn detects_a_cycle() {
     let edge = |from: &str, to: &str| Edge {
         from: from.to_owned(),
         to: to.to_owned(),

@@ -70,7 +70,7 @@ fn hand_written_sources() -> Vec<Source> {
 }
 
 #[test]
-fn only_standard_streams_and_the_command_line_vouch_for_the_local_user() {
+fn only_stdio_and_cli_construct_local_owners() {
     let found = hand_written_sources();
     let found: Vec<&str> = found
         .iter()
@@ -82,7 +82,7 @@ fn only_standard_streams_and_the_command_line_vouch_for_the_local_user() {
 }
 
 #[test]
-fn no_hand_written_file_is_too_long() {
+fn hand_written_files_stay_within_500_lines() {
     let found: Vec<String> = hand_written_sources()
         .iter()
         .map(|source| (source.text.lines().count(), &source.path))

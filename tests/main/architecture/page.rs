@@ -16,7 +16,7 @@ fn paths(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_path_of_the_architecture_page_exists() {
+fn paths_in_architecture_page_exist() {
     let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let paths = paths(&page);
     assert!(paths.len() > 40, "only {} paths are named", paths.len());
@@ -28,7 +28,7 @@ fn every_path_of_the_architecture_page_exists() {
 }
 
 #[test]
-fn paths_are_told_from_other_names() {
+fn distinguishes_paths_from_other_code_spans() {
     let page = "`src/mcp` calls `ToolCall` in `build.rs`, see `/mcp`\n```\n`src/none`\n```\nand `cargo run a/b`, `docs/`";
     assert_eq!(paths(page), ["src/mcp", "build.rs", "docs/"]);
 }

@@ -258,7 +258,7 @@ fn item_length(code: &str) -> usize {
 }
 
 #[test]
-fn all_forms_of_paths_are_seen() {
+fn finds_all_forms_of_use_paths() {
     let source = "\
 use crate::accounts::Token;
 use crate::{
@@ -293,7 +293,7 @@ mod inner {
 }
 
 #[test]
-fn comments_literals_and_tests_are_not_code() {
+fn ignores_comments_literals_and_tests() {
     let source = r###"
 //! See [`crate::tools`].
 /* crate::tools /* crate::tools */ crate::tools */

@@ -38,7 +38,7 @@ fn offered(program: Program) -> Vec<String> {
 }
 
 #[test]
-fn a_flag_names_the_file_then_a_variable_then_the_usual_places() {
+fn config_file_lookup_order() {
     let named = |key: &str| file(&format!("exa_api_key = '{key}'"));
     let (_one, flag) = named("by-flag");
     let (_two, variable) = named("by-variable");
@@ -77,7 +77,7 @@ fn a_flag_names_the_file_then_a_variable_then_the_usual_places() {
 }
 
 #[test]
-fn only_a_file_that_somebody_named_must_be_there() {
+fn only_an_explicit_config_file_must_exist() {
     let call = || Program::new(["call", "websets.list"]).env("HOME", "/nowhere");
     assert_eq!(key_used(call()), KEY);
     for program in [
@@ -91,7 +91,7 @@ fn only_a_file_that_somebody_named_must_be_there() {
 }
 
 #[test]
-fn over_stdio_flags_beat_the_environment_which_beats_the_file() {
+fn stdio_precedence_is_flags_environment_file() {
     let (_folder, path) = file("enabled_tools = ['notes']\nexa_api_key = 'by-file'");
     let path = path.to_str().expect("UTF-8");
     let start = |flags: &[&str]| Program::new([&["--config", path, "--sandbox"], flags].concat());
@@ -113,7 +113,7 @@ fn over_stdio_flags_beat_the_environment_which_beats_the_file() {
 
 /// Whoever brings a key means that key, and not a pool of which it is a part.
 #[test]
-fn a_key_of_the_environment_stands_alone() {
+fn api_key_from_environment_replaces_keys_from_file() {
     let (_folder, path) = file("exa_api_keys = ['one', 'two', 'three']");
     let path = path.to_str().expect("UTF-8");
     for _ in 0..3 {
@@ -125,7 +125,7 @@ fn a_key_of_the_environment_stands_alone() {
 }
 
 #[test]
-fn over_http_flags_beat_the_environment_which_beats_the_file() {
+fn http_precedence_is_flags_environment_file() {
     let (_folder, path) = file(
         "listen = '127.0.0.1:0'\nmcp_auth_token = 'file-admin'\nuser_tokens = ['file-alice:alice:never']\n\
          allowed_hosts = ['file.example']\nstore = 'memory:'\nexa_api_keys = ['a', 'b']\n\
@@ -183,7 +183,7 @@ fn over_http_flags_beat_the_environment_which_beats_the_file() {
 }
 
 #[test]
-fn mistakes_are_named_with_file_and_line_and_without_values() {
+fn config_errors_name_file_and_line_but_no_values() {
     let cases = [
         (
             "stroe = 'hunter2'",
@@ -220,7 +220,7 @@ fn mistakes_are_named_with_file_and_line_and_without_values() {
 }
 
 #[test]
-fn the_doctor_names_the_file_and_its_settings_but_no_value() {
+fn doctor_lists_config_file_settings_without_values() {
     let text =
         "exa_api_key = 'hunter2'\nmcp_auth_token = 'hunter2'\nlog_level = 'error'\nkeep_alive = 9";
     let (_folder, path) = file(text);
@@ -255,7 +255,7 @@ fn the_doctor_names_the_file_and_its_settings_but_no_value() {
 }
 
 #[test]
-fn a_file_that_shows_its_secrets_is_warned_of_in_the_log() {
+fn warns_about_world_readable_config_file() {
     let (_folder, path) = file("");
     write(&path, "exa_api_key = 'hunter2'", 0o604);
     let shown = path.to_str().expect("UTF-8");

@@ -43,7 +43,7 @@ fn call(
 }
 
 #[test]
-fn only_reads_and_deletions_are_repeated_after_a_failure_of_the_server() {
+fn only_idempotent_calls_are_retried_after_5xx() {
     for (operation, arguments) in calls() {
         let (output, sent) = call(operation, &arguments, [Reply::new(502), fine()]);
         if ["websets.get", "websets.delete"].contains(&operation) {
@@ -60,7 +60,7 @@ fn only_reads_and_deletions_are_repeated_after_a_failure_of_the_server() {
 }
 
 #[test]
-fn a_creation_is_not_repeated_after_an_internal_error() {
+fn create_is_not_retried_after_500() {
     let body = json!({"error": "boom", "tag": "INTERNAL_ERROR", "requestId": "r-500"});
     let (output, sent) = call(
         "websets.create",
@@ -72,14 +72,14 @@ fn a_creation_is_not_repeated_after_an_internal_error() {
 }
 
 #[test]
-fn a_read_gives_up_in_the_end() {
+fn read_gives_up_after_all_retries() {
     let (output, sent) = call("websets.list", &json!({}), [Reply::new(500)]);
     output.assert_failed(1, &["500", "attempts"]);
     assert!((2..=5).contains(&sent), "{sent} attempts");
 }
 
 #[test]
-fn every_call_is_repeated_when_the_server_was_busy() {
+fn every_call_is_retried_after_429_and_503() {
     let busy = Reply::json(
         429,
         &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
@@ -100,7 +100,7 @@ fn every_call_is_repeated_when_the_server_was_busy() {
 }
 
 #[test]
-fn a_long_wait_is_told_and_not_waited_for() {
+fn long_retry_after_is_reported_instead_of_awaited() {
     let busy = Reply::json(
         429,
         &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
@@ -117,7 +117,7 @@ fn a_long_wait_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn refusals_are_not_repeated() {
+fn client_errors_are_not_retried() {
     for status in [400, 401, 402, 403, 404, 409, 422] {
         let (output, sent) = call("websets.list", &json!({}), [Reply::new(status), fine()]);
         output.assert_failed(1, &[&status.to_string()]);
@@ -126,7 +126,7 @@ fn refusals_are_not_repeated() {
 }
 
 #[test]
-fn a_lost_connection_is_repeated_for_reads_only() {
+fn only_reads_are_retried_after_a_lost_connection() {
     for (operation, arguments) in calls() {
         let (output, sent) = call(operation, &arguments, [Reply::hang_up(), fine()]);
         if ["websets.get", "websets.delete"].contains(&operation) {
@@ -143,7 +143,7 @@ fn a_lost_connection_is_repeated_for_reads_only() {
 }
 
 #[test]
-fn a_closed_port_is_a_failure_in_clear_words() {
+fn closed_port_is_reported_clearly() {
     // Unlike a port that was free a moment ago, no other test can open this one.
     let output = Program::new(["call", "search", r#"{"query":"q"}"#])
         .env("EXA_BASE_URL", "http://127.0.0.1:1")
@@ -152,7 +152,7 @@ fn a_closed_port_is_a_failure_in_clear_words() {
 }
 
 #[test]
-fn the_key_follows_no_redirect_to_another_port() {
+fn key_is_not_sent_to_another_port_on_redirect() {
     for status in [301, 302, 303, 307, 308] {
         for (operation, arguments) in calls() {
             let other = Recorder::always(fine());
@@ -167,7 +167,7 @@ fn the_key_follows_no_redirect_to_another_port() {
 }
 
 #[test]
-fn a_redirect_within_the_server_keeps_method_body_and_key() {
+fn same_origin_redirect_preserves_method_body_and_key() {
     let server = Recorder::replies([
         Reply::new(308).header("location", "/moved/search?x=1"),
         fine(),

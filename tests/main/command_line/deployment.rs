@@ -16,7 +16,7 @@ fn texts(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_service_of_the_compose_file_has_few_rights_and_limits() {
+fn compose_services_are_restricted_and_limited() {
     let compose: Value = serde_saphyr::from_str(&shipped("compose.yaml")).expect("YAML");
     let services = compose["services"].as_object().expect("services");
     assert_eq!(services.len(), 3);
@@ -38,7 +38,7 @@ fn every_service_of_the_compose_file_has_few_rights_and_limits() {
 }
 
 #[test]
-fn no_secret_of_the_compose_file_stands_in_a_variable() {
+fn compose_file_has_no_secret_in_a_variable() {
     let compose: Value = serde_saphyr::from_str(&shipped("compose.yaml")).expect("YAML");
     let declared = compose["secrets"].as_object().expect("secrets");
     let secrets = [
@@ -75,7 +75,7 @@ fn no_secret_of_the_compose_file_stands_in_a_variable() {
 }
 
 #[test]
-fn the_unit_has_few_rights_and_limits() {
+fn systemd_unit_is_restricted_and_limited() {
     let unit = shipped("deploy/exa-mcp-server.service");
     for line in [
         "ProtectProc=invisible",

@@ -9,7 +9,7 @@ fn server() -> Recorder {
 }
 
 #[test]
-fn without_a_key_nothing_is_sent() {
+fn nothing_is_sent_without_a_key() {
     let server = server();
     let call = || Program::call(&server, "websets.list", &json!({}));
     call()
@@ -26,7 +26,7 @@ fn without_a_key_nothing_is_sent() {
 }
 
 #[test]
-fn a_key_that_no_header_can_carry_is_refused_unshown() {
+fn key_with_invalid_header_bytes_is_rejected_without_showing_it() {
     let server = server();
     for key in ["secret\nkey-4711", "schlüssel-4711", "secret\u{7f}4711"] {
         let call = Program::call(&server, "websets.list", &json!({}));
@@ -38,7 +38,7 @@ fn a_key_that_no_header_can_carry_is_refused_unshown() {
 }
 
 #[test]
-fn white_space_around_the_key_is_not_part_of_it() {
+fn key_is_trimmed() {
     let server = server();
     let call = Program::call(&server, "websets.list", &json!({}));
     call.env("EXA_API_KEY", &format!(" {KEY}\n")).run().json();
@@ -46,7 +46,7 @@ fn white_space_around_the_key_is_not_part_of_it() {
 }
 
 #[test]
-fn a_bad_address_is_refused_unshown() {
+fn invalid_base_url_is_rejected_without_showing_it() {
     for address in [
         "api.exa.ai",
         "ftp://127.0.0.1",
@@ -66,7 +66,7 @@ fn a_bad_address_is_refused_unshown() {
 }
 
 #[test]
-fn an_address_may_have_a_path_of_its_own() {
+fn base_url_may_have_a_path() {
     let server = server();
     for slashes in ["", "/", "//"] {
         let address = format!("{}/proxy/exa{slashes}", server.url());
@@ -83,7 +83,7 @@ fn an_address_may_have_a_path_of_its_own() {
 }
 
 #[test]
-fn a_slash_at_the_end_of_the_address_changes_nothing() {
+fn trailing_slash_of_base_url_is_ignored() {
     let server = server();
     let output = Program::new(["call", "search", r#"{"query":"q"}"#])
         .env("EXA_BASE_URL", &format!("{}/", server.url()))

@@ -20,7 +20,7 @@ fn assert_unshown(output: &Output) {
 }
 
 #[test]
-fn a_flat_error_is_told_whole() {
+fn flat_error_is_reported_in_full() {
     let body =
         json!({"requestId": "req-401", "error": "Invalid API key given", "tag": "INVALID_API_KEY"});
     let output = create(Reply::json(401, &body));
@@ -37,7 +37,7 @@ fn a_flat_error_is_told_whole() {
 }
 
 #[test]
-fn a_legacy_error_is_told_whole() {
+fn legacy_error_is_reported_in_full() {
     let body = json!({
         "statusCode": 404, "timestamp": "2026-04-03T00:00:00Z", "path": "/x",
         "message": "Webset not found", "error": "Not Found",
@@ -47,7 +47,7 @@ fn a_legacy_error_is_told_whole() {
 }
 
 #[test]
-fn an_envelope_is_told_whole() {
+fn enveloped_error_is_reported_in_full() {
     let body = json!({
         "error": {
             "type": "INVALID_REQUEST",
@@ -72,14 +72,14 @@ fn an_envelope_is_told_whole() {
 }
 
 #[test]
-fn validation_errors_are_all_told() {
+fn all_validation_errors_are_reported() {
     let body = json!({"message": ["count must be positive", "query is too long"], "error": "Bad Request", "statusCode": 400});
     create(Reply::json(400, &body))
         .assert_failed(1, &["400", "count must be positive", "query is too long"]);
 }
 
 #[test]
-fn a_page_of_a_gateway_is_told_by_its_title() {
+fn gateway_html_page_is_reported_by_title() {
     let page =
         "<html><head><title>502 Bad Gateway</title></head><body><script>x()</script></body></html>";
     let reply = Reply::new(502)
@@ -91,14 +91,14 @@ fn a_page_of_a_gateway_is_told_by_its_title() {
 }
 
 #[test]
-fn an_error_without_a_word_still_has_its_status() {
+fn empty_error_body_reports_status() {
     create(Reply::new(500)).assert_failed(1, &["500"]);
     create(Reply::new(418)).assert_failed(1, &["418"]);
     create(Reply::json(400, &Value::Null)).assert_failed(1, &["400"]);
 }
 
 #[test]
-fn control_characters_of_an_error_do_not_reach_the_terminal() {
+fn control_characters_in_errors_are_removed() {
     let body =
         json!({"error": "red \u{1b}[31malert\u{7}\u{9b}2J", "requestId": "a\nb", "tag": "T\u{1b}"});
     let output = create(Reply::json(400, &body));
@@ -108,7 +108,7 @@ fn control_characters_of_an_error_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn a_success_that_is_no_json_is_a_failure() {
+fn non_json_success_is_a_failure() {
     let page = "<html><title>Please log in</title></html>";
     let reply = Reply::new(200)
         .header("content-type", "text/html")
@@ -121,7 +121,7 @@ fn a_success_that_is_no_json_is_a_failure() {
 }
 
 #[test]
-fn the_key_is_not_shown_even_if_the_server_echoes_it() {
+fn echoed_key_is_redacted() {
     let echo = format!("the key {KEY} is wrong");
     let replies = [
         Reply::json(401, &json!({"error": echo, "tag": KEY, "requestId": KEY})),
@@ -153,7 +153,7 @@ fn the_key_is_not_shown_even_if_the_server_echoes_it() {
 }
 
 #[test]
-fn a_redirect_that_echoes_the_key_in_its_host_does_not_show_it() {
+fn key_echoed_in_redirect_host_is_redacted() {
     let location = format!("http://{KEY}.example/");
     let output = create(Reply::new(307).header("location", &location));
     output.assert_failed(1, &["redirect"]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Program, Recorder, Reply};
 
 #[test]
-fn an_answer_without_content_is_null() {
+fn empty_response_prints_null() {
     let server = Recorder::always(Reply::new(204));
     let output = Program::call(&server, "imports.delete", &json!({"importId": "i"})).run();
     assert_eq!(output.stdout, "null\n");
@@ -19,7 +19,7 @@ fn an_answer_without_content_is_null() {
 }
 
 #[test]
-fn answers_are_json_of_any_kind() {
+fn any_json_value_is_printed() {
     for answer in [
         json!([]),
         json!("text"),
@@ -36,7 +36,7 @@ fn answers_are_json_of_any_kind() {
 /// An API written in JavaScript cuts texts between the halves of a character and sends the half as an
 /// escape. That must not cost the whole answer.
 #[test]
-fn half_a_character_does_not_cost_the_answer() {
+fn lone_surrogate_does_not_lose_the_response() {
     let body = r#"{"requestId":"r","results":[{"text":"cut \ud83d","title":"T"}]}"#;
     let reply = Reply::new(200).header("content-type", "application/json");
     let server = Recorder::always(reply.body(body));
@@ -53,7 +53,7 @@ fn half_a_character_does_not_cost_the_answer() {
 
 /// The order of the API is kept, since people read this output.
 #[test]
-fn fields_stay_in_their_order() {
+fn field_order_is_preserved() {
     let reply = Reply::new(200).body(r#"{"zebra":1,"apple":{"y":1,"x":2},"mango":3}"#);
     let output = Program::call(&Recorder::always(reply), "websets.list", &json!({})).run();
     let places: Vec<_> = ["zebra", "apple", "\"y\"", "\"x\"", "mango"]
@@ -67,7 +67,7 @@ fn fields_stay_in_their_order() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
+fn closed_stdout_does_not_panic() {
     let mut command = Program::new(["operations", "--json"]).into_command();
     let mut child = command
         .stdin(Stdio::null())
@@ -84,7 +84,7 @@ fn a_reader_that_goes_away_is_no_panic() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_a_failure() {
+fn full_disk_is_a_failure() {
     let full = std::fs::File::options()
         .write(true)
         .open("/dev/full")

@@ -12,7 +12,7 @@ fn sdk(language: &str, out: &Path, more: &[&str]) -> Program {
 }
 
 #[test]
-fn a_tree_is_written_without_key_or_network() {
+fn sdk_is_written_without_key_or_network() {
     let folder = tempfile::tempdir().unwrap();
     for (language, files) in [
         ("typescript", ["index.ts", "websets.ts", "agent/runs.ts"]),
@@ -36,7 +36,7 @@ fn a_tree_is_written_without_key_or_network() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_refused() {
+fn foreign_output_directory_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.tex"), "years of work").unwrap();
     let refused = sdk("python", folder.path(), &[]).run();
@@ -48,7 +48,7 @@ fn a_folder_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn write_errors_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

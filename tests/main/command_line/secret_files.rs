@@ -21,7 +21,7 @@ fn call(server: &Recorder) -> Program {
 }
 
 #[test]
-fn a_key_is_read_from_a_file() {
+fn key_is_read_from_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("key");
     let name = path.to_str().expect("UTF-8");
@@ -49,7 +49,7 @@ fn a_key_is_read_from_a_file() {
 }
 
 #[test]
-fn a_file_beats_the_configuration_file() {
+fn secret_file_overrides_config_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let (key, config) = (folder.path().join("key"), folder.path().join("config.toml"));
     fs::write(&key, "by-secret-file\n").expect("a file");
@@ -70,7 +70,7 @@ fn a_file_beats_the_configuration_file() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said_without_its_content() {
+fn secret_file_errors_do_not_show_content() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| {
         let path = folder.path().join(name);
@@ -106,7 +106,7 @@ fn what_is_wrong_with_a_file_is_said_without_its_content() {
 }
 
 #[test]
-fn a_server_takes_all_its_secrets_from_files() {
+fn http_server_reads_all_secrets_from_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let contents = [

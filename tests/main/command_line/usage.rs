@@ -20,7 +20,7 @@ fn assert_refused(operation: &str, arguments: &str, parts: &[&str]) {
 }
 
 #[test]
-fn help_names_the_commands_and_the_environment() {
+fn help_lists_commands_and_environment() {
     let output = Program::new(["--help"]).without("EXA_API_KEY").run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     for part in ["operations", "call", "EXA_API_KEY", "EXA_BASE_URL"] {
@@ -34,7 +34,7 @@ fn help_names_the_commands_and_the_environment() {
 }
 
 #[test]
-fn help_of_call_explains_the_exit_codes() {
+fn call_help_explains_exit_codes() {
     let output = Program::new(["call", "--help"])
         .without("EXA_API_KEY")
         .run();
@@ -49,7 +49,7 @@ fn help_of_call_explains_the_exit_codes() {
 }
 
 #[test]
-fn the_version_is_printed() {
+fn version_is_printed() {
     let output = Program::new(["--version"]).run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     assert_eq!(
@@ -59,7 +59,7 @@ fn the_version_is_printed() {
 }
 
 #[test]
-fn unknown_commands_and_flags_are_refused() {
+fn unknown_commands_and_flags_are_rejected() {
     for arguments in [
         &["no-such-command"][..],
         &["operations", "--yaml"],
@@ -73,7 +73,7 @@ fn unknown_commands_and_flags_are_refused() {
 }
 
 #[test]
-fn an_unknown_operation_suggests_the_one_that_was_meant() {
+fn unknown_operation_suggests_a_similar_name() {
     for (given, meant) in [
         ("items_list", "`items.list`"),
         ("webset.create", "`websets.create`"),
@@ -86,21 +86,21 @@ fn an_unknown_operation_suggests_the_one_that_was_meant() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_refused_with_the_place() {
+fn invalid_json_arguments_report_position() {
     assert_refused("search", "{query: 1}", &["not JSON", "line 1 column 2"]);
     assert_refused("search", "{\"query\":\"q\"} trailing", &["not JSON"]);
     assert_refused("search", "{\"query\":", &["not JSON"]);
 }
 
 #[test]
-fn arguments_that_are_no_object_are_refused() {
+fn non_object_arguments_are_rejected() {
     for arguments in ["[]", "\"query\"", "7", "true", "[{\"query\":\"q\"}]"] {
         assert_refused("search", arguments, &["search", "object"]);
     }
 }
 
 #[test]
-fn null_and_nothing_mean_no_arguments() {
+fn null_and_empty_mean_no_arguments() {
     for arguments in [
         &["call", "websets.list"][..],
         &["call", "websets.list", "null"],
@@ -116,7 +116,7 @@ fn null_and_nothing_mean_no_arguments() {
 }
 
 #[test]
-fn an_unknown_argument_of_a_read_is_refused_with_the_one_that_was_meant() {
+fn unknown_query_argument_is_rejected_with_a_suggestion() {
     assert_refused("websets.list", r#"{"limt": 3}"#, &["limt", "`limit`"]);
     assert_refused(
         "items.get",
@@ -131,7 +131,7 @@ fn an_unknown_argument_of_a_read_is_refused_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn everything_that_is_missing_is_named_at_once() {
+fn all_missing_arguments_are_reported_at_once() {
     assert_refused("items.get", "{}", &["`websetId`", "`itemId`"]);
     assert_refused(
         "searches.create",
@@ -156,7 +156,7 @@ fn everything_that_is_missing_is_named_at_once() {
 }
 
 #[test]
-fn query_arguments_of_the_wrong_kind_are_refused() {
+fn query_arguments_of_wrong_type_are_rejected() {
     assert_refused(
         "websets.list",
         r#"{"limit": "many"}"#,
@@ -177,7 +177,7 @@ fn query_arguments_of_the_wrong_kind_are_refused() {
 
 /// A header with a line break would add headers of the caller's choice.
 #[test]
-fn header_arguments_that_cannot_be_sent_are_refused() {
+fn invalid_header_arguments_are_rejected() {
     let create = |key: &str| {
         json!({"cadence": "1d", "entities": [], "fields": [], "idempotencyKey": key}).to_string()
     };
@@ -192,13 +192,13 @@ fn header_arguments_that_cannot_be_sent_are_refused() {
 }
 
 #[test]
-fn a_beta_that_is_a_list_of_its_own_is_refused() {
+fn comma_in_a_beta_is_rejected() {
     assert_refused("search", r#"{"query":"q","betas":["a,b"]}"#, &["betas"]);
     assert_refused("search", r#"{"query":"q","betas":"a"}"#, &["betas", "list"]);
 }
 
 #[test]
-fn body_fields_of_the_wrong_kind_are_refused() {
+fn body_fields_of_wrong_type_are_rejected() {
     assert_refused("search", r#"{"query": 5}"#, &["search", "string"]);
     assert_refused(
         "search",
@@ -209,7 +209,7 @@ fn body_fields_of_the_wrong_kind_are_refused() {
 
 /// A caller with twenty fields cannot guess which of them "expected a string" is about.
 #[test]
-fn a_body_field_of_the_wrong_kind_is_named() {
+fn error_names_the_body_field_of_wrong_type() {
     assert_refused(
         "search",
         r#"{"query":"q","numResults":"10"}"#,
@@ -219,7 +219,7 @@ fn a_body_field_of_the_wrong_kind_is_named() {
 }
 
 #[test]
-fn aliases_that_contradict_the_name_are_refused() {
+fn conflicting_aliases_are_rejected() {
     assert_refused(
         "websets.get",
         r#"{"websetId":"a","id":"b"}"#,
@@ -234,7 +234,7 @@ fn aliases_that_contradict_the_name_are_refused() {
 }
 
 #[test]
-fn a_hyphen_reads_the_arguments_from_standard_input() {
+fn hyphen_reads_arguments_from_stdin() {
     // Large enough to need more than one fill of a pipe.
     let query = "größer ".repeat(40_000);
     let arguments = json!({"query": query});
@@ -248,7 +248,7 @@ fn a_hyphen_reads_the_arguments_from_standard_input() {
 }
 
 #[test]
-fn standard_input_may_be_empty_but_not_garbage() {
+fn stdin_may_be_empty_but_not_invalid() {
     let call = |operation: &str, input: &[u8]| {
         let server = server();
         let output = Program::new(["call", operation, "-"])
@@ -267,7 +267,7 @@ fn standard_input_may_be_empty_but_not_garbage() {
 }
 
 #[test]
-fn without_a_hyphen_standard_input_is_left_alone() {
+fn stdin_is_not_read_without_a_hyphen() {
     let server = server();
     let output = Program::call(&server, "websets.list", &Value::Null)
         .input("garbage")

@@ -16,7 +16,7 @@ const POOL: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn the_matrix_of_permissions_holds() {
+fn permission_matrix_holds() {
     let server = HttpServer::sandboxed(&POOL);
     let cases = [
         ("GET", "/", [200, 200, 200, 200]),
@@ -53,7 +53,7 @@ fn the_matrix_of_permissions_holds() {
 }
 
 #[test]
-fn wrong_and_missing_tokens_are_turned_away_alike() {
+fn wrong_and_missing_tokens_get_the_same_response() {
     let server = HttpServer::sandboxed(&POOL);
     let body = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Unauthorized: Invalid or missing authentication token"},"id":null}"#;
     let wrong = [
@@ -87,7 +87,7 @@ fn wrong_and_missing_tokens_are_turned_away_alike() {
 }
 
 #[test]
-fn guessing_is_limited_and_locks_nobody_out() {
+fn token_guessing_is_limited_without_locking_users_out() {
     let server = HttpServer::sandboxed(&POOL);
     let ask = |token: &str| server.get("/mcp/usage", &[("authorization", &bearer(token))]);
     for guess in 0..10 {
@@ -117,7 +117,7 @@ fn guessing_is_limited_and_locks_nobody_out() {
 }
 
 #[test]
-fn a_user_without_a_name_is_counted_too() {
+fn unnamed_token_is_counted() {
     let server = HttpServer::sandboxed(&POOL);
     let nameless = bearer("nameless");
     let mut session = HttpSession::usual(&server, &[("authorization", &nameless)]);
@@ -131,7 +131,7 @@ fn a_user_without_a_name_is_counted_too() {
 }
 
 #[test]
-fn malformed_tokens_stop_the_start_and_are_not_shown() {
+fn malformed_tokens_abort_start_without_being_shown() {
     for (name, value, place) in [
         ("USER_TOKENS", "a:u,hunter2:u:soon", "USER_TOKENS, entry 2"),
         ("USER_TOKENS", "hunter2:u,hunter2", "USER_TOKENS, entry 2"),
@@ -164,7 +164,7 @@ fn upstream() -> Recorder {
 }
 
 #[test]
-fn holders_of_tokens_share_the_servers_key() {
+fn token_users_share_the_server_key() {
     let exa = upstream();
     let variables = [
         ("MCP_AUTH_TOKEN", "admin-secret"),
@@ -190,7 +190,7 @@ fn holders_of_tokens_share_the_servers_key() {
 }
 
 #[test]
-fn every_client_brings_its_own_key() {
+fn passthrough_uses_the_key_of_each_client() {
     let exa = upstream();
     let server = HttpServer::upstream(&exa.url(), &[]);
     for (name, value, key) in [
@@ -214,7 +214,7 @@ fn every_client_brings_its_own_key() {
 }
 
 #[test]
-fn without_a_key_one_can_look_around_but_not_call_exa() {
+fn without_a_key_tools_are_listed_but_not_callable() {
     let exa = upstream();
     let operators = [
         ("EXA_API_KEY", KEY),
@@ -241,7 +241,7 @@ fn without_a_key_one_can_look_around_but_not_call_exa() {
 }
 
 #[test]
-fn a_key_in_the_address_is_taken_only_where_the_operator_allows_it() {
+fn key_in_url_needs_operator_opt_in() {
     let exa = upstream();
     let path = "/mcp?exaApiKey=key-in-the-url";
     let strict = HttpServer::upstream(&exa.url(), &[]);
@@ -262,7 +262,7 @@ fn a_key_in_the_address_is_taken_only_where_the_operator_allows_it() {
 }
 
 #[test]
-fn the_address_narrows_the_tools_down_and_never_adds_any() {
+fn tools_query_parameter_only_narrows() {
     let server = HttpServer::sandboxed(&[("ENABLED_TOOLS", "default,notes")]);
     let names = |path: &str| {
         let mut session = HttpSession::begin(&server, path, USUAL, &[]);

@@ -83,7 +83,7 @@ fn begins(server: &HttpServer, token: &str) -> (u16, String) {
 }
 
 #[test]
-fn a_token_lives_from_its_making_to_its_end() {
+fn token_lifecycle() {
     let server = start(&[]);
     let admin = Admin(&server);
     let wish =
@@ -157,7 +157,7 @@ fn a_token_lives_from_its_making_to_its_end() {
 }
 
 #[test]
-fn a_renewed_token_may_be_given_a_while() {
+fn rotated_token_has_a_grace_period() {
     let server = start(&[]);
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({}));
@@ -182,7 +182,7 @@ fn a_renewed_token_may_be_given_a_while() {
 }
 
 #[test]
-fn a_token_ends_when_it_is_told_to() {
+fn token_expires() {
     let server = start(&[]);
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({"userId": "ann"}));
@@ -210,7 +210,7 @@ fn a_token_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn tokens_of_the_environment_can_be_limited_and_revoked() {
+fn environment_tokens_can_be_limited_and_revoked() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let variables = [
@@ -247,7 +247,7 @@ fn tokens_of_the_environment_can_be_limited_and_revoked() {
 }
 
 #[test]
-fn what_was_decided_outlives_a_killed_server() {
+fn token_changes_survive_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let variables = [("EXA_MCP_STORE", store.as_str())];
@@ -280,7 +280,7 @@ fn what_was_decided_outlives_a_killed_server() {
 }
 
 #[test]
-fn servers_on_one_store_share_their_tokens() {
+fn replicas_share_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let variables = [("EXA_MCP_STORE", store.as_str())];
@@ -306,7 +306,7 @@ fn servers_on_one_store_share_their_tokens() {
 }
 
 #[test]
-fn only_an_admin_gets_in() {
+fn admin_api_requires_admin() {
     let server = start(&[("USER_TOKENS", "token-of-ann:ann,old-token:eve:2001-01-01")]);
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({"userId": "bob"}));
@@ -351,7 +351,7 @@ fn only_an_admin_gets_in() {
 }
 
 #[test]
-fn wishes_that_make_no_sense_are_refused() {
+fn invalid_admin_requests_are_rejected() {
     let server = start(&[]);
     let admin = Admin(&server);
     let (_, id) = admin.create(&json!({}));
@@ -397,7 +397,7 @@ fn wishes_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn names_of_users_are_data_and_never_code() {
+fn user_names_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let server = start(&[("EXA_MCP_STORE", &store)]);
@@ -432,7 +432,7 @@ fn names_of_users_are_data_and_never_code() {
 }
 
 #[test]
-fn secrets_are_told_once_and_kept_nowhere() {
+fn secrets_are_shown_once_and_not_stored() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let server = start(&[("EXA_MCP_STORE", &store), ("EXA_MCP_LOG_LEVEL", "trace")]);
@@ -488,7 +488,7 @@ fn secrets_are_told_once_and_kept_nowhere() {
 }
 
 #[test]
-fn days_keys_and_the_state_are_told() {
+fn usage_keys_and_state_are_reported() {
     let server = start(&[
         ("USER_TOKENS", "token-of-ann:ann,nameless-token-of-someone"),
         (

@@ -17,7 +17,7 @@ fn count(entries: &[Value], action: &str) -> u64 {
 }
 
 #[test]
-fn deeds_and_denials_are_written_down() {
+fn audit_log_records_actions_and_denials() {
     let server = start(&[("USER_TOKENS", "token-of-ann:ann,old-token:eve:2001-01-01")]);
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({"userId": "bob", "limits": {"requestsPerMinute": 1}}));
@@ -96,7 +96,7 @@ fn deeds_and_denials_are_written_down() {
 }
 
 #[test]
-fn the_log_is_read_page_by_page() {
+fn audit_log_is_paginated() {
     let server = start(&[]);
     let admin = Admin(&server);
     for n in 0..7 {
@@ -119,7 +119,7 @@ fn the_log_is_read_page_by_page() {
 }
 
 #[test]
-fn a_thousand_guesses_are_a_few_entries() {
+fn repeated_denials_are_aggregated() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = super::admin::store(&folder);
     let server = start(&[("EXA_MCP_STORE", &store)]);

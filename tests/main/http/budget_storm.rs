@@ -296,7 +296,7 @@ impl Stage {
 }
 
 #[test]
-fn no_budget_is_exceeded_whoever_is_killed() {
+fn no_budget_is_exceeded_when_servers_are_killed() {
     let is_full = std::env::var("EXA_MCP_FULL_TESTS").is_ok_and(|value| value == "1");
     let (calls, kills) = if is_full { (10_000, 12) } else { (1_000, 3) };
     // About half of what is wanted.

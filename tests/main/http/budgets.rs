@@ -137,7 +137,7 @@ fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
 }
 
 #[test]
-fn runs_are_paid_for_before_they_end() {
+fn runs_reserve_budget_before_they_finish() {
     let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
     let server = start(&recorder, &[]);
     let admin = Admin(&server);
@@ -168,7 +168,7 @@ fn runs_are_paid_for_before_they_end() {
 }
 
 #[test]
-fn a_run_is_charged_once_and_to_whoever_started_it() {
+fn run_is_charged_once_to_its_starter() {
     let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
     let server = start(&recorder, &[]);
     let admin = Admin(&server);
@@ -214,7 +214,7 @@ fn search_at_once(servers: &[HttpServer], token: &str, calls: usize) -> usize {
 }
 
 #[test]
-fn many_calls_at_once_stay_within_a_budget() {
+fn concurrent_calls_stay_within_budget() {
     for replicas in [1, 3] {
         let (exa, recorder) = Exa::start(0.007, Duration::from_millis(300));
         let redis = RedisServer::start();
@@ -234,7 +234,7 @@ fn many_calls_at_once_stay_within_a_budget() {
 }
 
 #[test]
-fn tasks_and_runs_hold_their_permits_on_all_servers() {
+fn tasks_and_runs_hold_permits_across_replicas() {
     let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
     let redis = RedisServer::start();
     let url = redis.url();
@@ -303,7 +303,7 @@ fn tasks_and_runs_hold_their_permits_on_all_servers() {
 }
 
 #[test]
-fn a_killed_server_leaves_no_permit_and_no_reservation_behind() {
+fn killed_server_leaves_no_permit_or_reservation() {
     let (_, recorder) = Exa::start(0.007, Duration::from_secs(60));
     let redis = RedisServer::start();
     let url = redis.url();
@@ -331,7 +331,7 @@ fn a_killed_server_leaves_no_permit_and_no_reservation_behind() {
 }
 
 #[test]
-fn what_is_lost_is_charged_and_what_is_refused_is_not() {
+fn lost_calls_are_charged_and_rejected_calls_are_not() {
     let next = Arc::new(Mutex::new(Reply::hang_up()));
     let reply = Arc::clone(&next);
     let recorder = Recorder::start(move |_, _| reply.lock().expect("a reply").clone());
@@ -370,7 +370,7 @@ fn what_is_lost_is_charged_and_what_is_refused_is_not() {
 }
 
 #[test]
-fn a_full_redis_refuses_those_with_a_budget() {
+fn full_redis_rejects_budgeted_calls() {
     for policy in ["deny", "allow"] {
         let (exa, recorder) = Exa::start(0.007, Duration::ZERO);
         let redis = RedisServer::start();
@@ -412,7 +412,7 @@ fn a_full_redis_refuses_those_with_a_budget() {
 }
 
 #[test]
-fn operations_without_a_price_are_counted_apart() {
+fn unpriced_operations_are_counted_separately() {
     for policy in [None, Some("allow")] {
         let made = json!({"id": "webset_1", "status": "idle", "object": "webset"});
         let recorder = Recorder::always(Reply::json(200, &made));
@@ -438,7 +438,7 @@ fn operations_without_a_price_are_counted_apart() {
 }
 
 #[test]
-fn the_command_line_has_a_budget_too() {
+fn cli_has_a_budget() {
     let (exa, recorder) = Exa::start(0.004, Duration::ZERO);
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);

@@ -42,7 +42,7 @@ fn files(server: &HttpServer) -> Vec<(String, HttpReply)> {
 }
 
 #[test]
-fn every_file_says_what_it_is_and_what_it_may_do() {
+fn dashboard_files_have_type_and_csp() {
     let server = start();
     let files = files(&server);
     assert!(files.len() >= 5, "{}", files.len());
@@ -80,7 +80,7 @@ fn every_file_says_what_it_is_and_what_it_may_do() {
 }
 
 #[test]
-fn no_file_holds_data_or_anything_that_the_policy_would_refuse() {
+fn dashboard_files_comply_with_csp() {
     let server = start();
     let shown = super::bearer(ADMIN);
     for (path, reply) in files(&server) {
@@ -123,7 +123,7 @@ fn no_file_holds_data_or_anything_that_the_policy_would_refuse() {
 }
 
 #[test]
-fn the_page_can_only_be_read() {
+fn dashboard_is_read_only() {
     let server = start();
     for path in ["/admin", "/admin/", "/admin/app.js", "/admin/app.css"] {
         let whole = server.get(path, &[]);
@@ -143,7 +143,7 @@ fn the_page_can_only_be_read() {
 }
 
 #[test]
-fn foreign_hosts_and_pages_do_not_get_it() {
+fn dashboard_rejects_foreign_hosts_and_origins() {
     let server = start();
     for path in PAGES {
         let reply = server.get(path, &[("host", "evil.example")]);
@@ -155,7 +155,7 @@ fn foreign_hosts_and_pages_do_not_get_it() {
 }
 
 #[test]
-fn without_tokens_the_page_is_there_and_says_so_by_itself() {
+fn dashboard_explains_missing_tokens() {
     let server = HttpServer::sandboxed(&[]);
     for path in PAGES {
         let reply = server.get(path, &[]);

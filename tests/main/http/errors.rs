@@ -8,7 +8,7 @@ use crate::support::{HttpServer, HttpSession, USUAL, initialize};
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 #[test]
-fn what_is_no_message_is_refused_in_json() {
+fn non_message_body_gets_a_json_error() {
     let server = HttpServer::sandboxed(&[]);
     for (body, code) in [
         ("{", -32700),
@@ -41,7 +41,7 @@ fn what_is_no_message_is_refused_in_json() {
 }
 
 #[test]
-fn unfit_parameters_are_told_from_unknown_methods() {
+fn distinguishes_invalid_params_from_unknown_method() {
     let server = HttpServer::sandboxed(&[]);
     let mut session = HttpSession::usual(&server, &[]);
     for (method, params, code) in [
@@ -75,7 +75,7 @@ fn unfit_parameters_are_told_from_unknown_methods() {
 }
 
 #[test]
-fn sessions_are_needed_and_must_exist() {
+fn session_is_required_and_must_exist() {
     let server = HttpServer::sandboxed(&[]);
     let ping = request(3, "ping", json!({}));
     let reply = server.post(&[], &ping);
@@ -119,7 +119,7 @@ fn sessions_are_needed_and_must_exist() {
 }
 
 #[test]
-fn paths_methods_and_kinds_of_content_are_checked() {
+fn path_method_and_content_type_are_checked() {
     let server = HttpServer::sandboxed(&[]);
     assert_eq!(server.get("/nowhere", &[]).status, 404);
     assert_eq!(server.get("/nowhere", &[]).text(), "Not found");
@@ -146,7 +146,7 @@ fn paths_methods_and_kinds_of_content_are_checked() {
 }
 
 #[test]
-fn answers_carry_the_headers_that_keep_them_safe() {
+fn responses_carry_security_headers() {
     let server = HttpServer::sandboxed(&[]);
     for path in ["/", "/health", "/mcp", "/nowhere", "/admin/tokens"] {
         let reply = server.get(path, &[]);
@@ -164,7 +164,7 @@ fn answers_carry_the_headers_that_keep_them_safe() {
 }
 
 #[test]
-fn large_answers_are_compressed_for_those_who_want_it() {
+fn large_responses_are_compressed_on_request() {
     let server = HttpServer::sandboxed(&[]);
     let plain = server.stateless(&[], "tools/list", json!({}));
     let packed = server.stateless(&[("accept-encoding", "gzip")], "tools/list", json!({}));

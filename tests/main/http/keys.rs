@@ -44,7 +44,7 @@ fn refusal(status: u16) -> Reply {
 }
 
 #[test]
-fn a_single_shared_key_cools_down_and_everybody_is_told_how_long() {
+fn single_shared_key_cools_down_with_retry_after() {
     for (reply, seconds, state) in [
         (refusal(429).header("retry-after", "60"), 60, "rate limited"),
         (refusal(402), 60, "out of credits"),
@@ -98,7 +98,7 @@ fn until_success(server: &HttpServer, patience: Duration) -> Duration {
 }
 
 #[test]
-fn passing_rejections_do_not_take_a_single_key_out() {
+fn transient_rejections_do_not_disable_a_single_key() {
     for rejections in [3, 4, 5] {
         let exa = Recorder::start(move |_, number| {
             if number < rejections {
@@ -125,7 +125,7 @@ fn passing_rejections_do_not_take_a_single_key_out() {
 }
 
 #[test]
-fn a_storm_of_rate_limits_ends_soon_after_it_is_over() {
+fn rate_limit_storm_recovers_promptly() {
     let calm = Arc::new(AtomicBool::new(false));
     let is_calm = Arc::clone(&calm);
     let exa = Recorder::start(move |_, _| {
@@ -154,7 +154,7 @@ fn a_storm_of_rate_limits_ends_soon_after_it_is_over() {
 }
 
 #[test]
-fn a_half_open_key_is_tried_with_one_call() {
+fn half_open_key_gets_one_probe() {
     let in_flight = Arc::new(AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));
     let (counted, seen) = (Arc::clone(&in_flight), Arc::clone(&most));
@@ -189,7 +189,7 @@ fn a_half_open_key_is_tried_with_one_call() {
 }
 
 #[test]
-fn one_bad_key_of_several_harms_nobody() {
+fn one_bad_key_does_not_fail_calls() {
     let exa = Recorder::start(|seen, _| {
         if seen.header("x-api-key").contains(&"the-bad-key-of-all") {
             refusal(401)
@@ -217,7 +217,7 @@ fn one_bad_key_of_several_harms_nobody() {
 }
 
 #[test]
-fn an_admin_resets_a_key() {
+fn admin_resets_a_key() {
     let broken = Arc::new(AtomicBool::new(true));
     let is_broken = Arc::clone(&broken);
     let exa = Recorder::start(move |_, _| {
@@ -268,7 +268,7 @@ fn an_admin_resets_a_key() {
 }
 
 #[test]
-fn the_call_that_uses_up_the_last_key_says_when_to_come_back() {
+fn last_key_failure_reports_retry_after() {
     let exa = Recorder::always(refusal(429).header("retry-after", "45"));
     let server = shared(&exa, "first-key-of-all,second-key-of-all", &[]);
     let answer = search(&server, "q")["error"].clone();
@@ -280,7 +280,7 @@ fn the_call_that_uses_up_the_last_key_says_when_to_come_back() {
 }
 
 #[test]
-fn a_client_s_own_key_is_tried_again_at_once() {
+fn passthrough_key_is_retried_at_once() {
     let exa = Recorder::start(|_, number| match number {
         0 => refusal(402).header("retry-after", "600"),
         1..4 => refusal(401),
@@ -302,7 +302,7 @@ fn a_client_s_own_key_is_tried_again_at_once() {
 }
 
 #[test]
-fn no_second_has_more_requests_than_a_key_may_make() {
+fn requests_per_second_per_key_are_limited() {
     let times = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&times);
     let exa = Recorder::start(move |_, _| {
@@ -331,7 +331,7 @@ fn no_second_has_more_requests_than_a_key_may_make() {
 }
 
 #[test]
-fn a_shared_server_without_keys_tells_who_can_help() {
+fn shared_server_without_keys_refers_to_operator() {
     let exa = Recorder::always(refusal(500));
     let server = shared(&exa, "", &[]);
     let answer = search(&server, "q").to_string();

@@ -32,7 +32,7 @@ fn search(server: &HttpServer, query: &str) -> Value {
 }
 
 #[test]
-fn large_responses_do_not_hold_up_others() {
+fn large_responses_do_not_delay_others() {
     let exa = Recorder::always(Reply::json(200, &texts(4_000_000)));
     let server = HttpServer::upstream(&exa.url(), &[]);
     let began = Instant::now();
@@ -73,7 +73,7 @@ fn peak_memory(server: &HttpServer) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_response_of_too_many_values_is_refused_before_it_takes_memory() {
+fn response_with_too_many_values_is_rejected_early() {
     let body = values(190_000);
     assert!((20_000_000..40_000_000).contains(&body.len()));
     let large = Reply::new(200)

@@ -35,7 +35,7 @@ fn answer(events: &mut Events, id: u64) -> Value {
 }
 
 #[test]
-fn a_client_of_the_oldest_era_is_served() {
+fn serves_http_sse_clients() {
     let server = HttpServer::sandboxed(&[("USER_TOKENS", "a-token:ann,b-token:bob")]);
     let ann = bearer("a-token");
     let headers = [("authorization", ann.as_str())];
@@ -74,7 +74,7 @@ fn a_client_of_the_oldest_era_is_served() {
 }
 
 #[test]
-fn nobody_else_posts_into_a_connection() {
+fn only_the_owner_posts_to_a_connection() {
     let server = HttpServer::sandboxed(&[("USER_TOKENS", "a-token:ann,b-token:bob")]);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
     let (_events, endpoint) = open(&server, "/sse", &[("authorization", &ann)]);
@@ -97,7 +97,7 @@ fn nobody_else_posts_into_a_connection() {
 }
 
 #[test]
-fn every_post_carries_the_key_of_its_connection() {
+fn every_post_needs_the_key_of_its_connection() {
     let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
     let server = HttpServer::upstream(&exa.url(), &[]);
     for name in ["x-api-key", "x-exa-api-key", "authorization"] {
@@ -133,7 +133,7 @@ fn every_post_carries_the_key_of_its_connection() {
 }
 
 #[test]
-fn a_key_in_the_address_is_in_the_address_to_post_to() {
+fn key_in_url_is_repeated_in_the_post_url() {
     let allowed = [("EXA_MCP_ALLOW_KEY_IN_URL", "true")];
     let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
     let server = HttpServer::upstream(&exa.url(), &allowed);
@@ -149,7 +149,7 @@ fn a_key_in_the_address_is_in_the_address_to_post_to() {
 }
 
 #[test]
-fn a_session_takes_no_post_without_its_key_either() {
+fn session_post_needs_its_key() {
     let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
     let server = HttpServer::upstream(&exa.url(), &[]);
     let key = ("x-api-key", "the-key-of-ann");
@@ -167,7 +167,7 @@ fn a_session_takes_no_post_without_its_key_either() {
 }
 
 #[test]
-fn a_connection_ends_with_its_stream() {
+fn connection_ends_with_its_stream() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
     let (events, endpoint) = open(&server, "/sse", &[]);
     let hello = initialize("2024-11-05");
@@ -180,7 +180,7 @@ fn a_connection_ends_with_its_stream() {
 }
 
 #[test]
-fn the_address_narrows_the_tools_here_too() {
+fn tools_query_parameter_narrows_for_http_sse() {
     // Nothing is called there.
     let server = HttpServer::upstream("http://127.0.0.1:9", &[]);
     let (mut events, endpoint) = open(
@@ -231,7 +231,7 @@ fn call(id: u64) -> Value {
 }
 
 #[test]
-fn cancelled_requests_do_not_fill_a_connection() {
+fn cancelled_requests_free_their_slots() {
     let (_exa, server) = slow_upstream(Duration::from_secs(2));
     let (mut events, endpoint) = connection(&server, "2024-11-05");
     for id in 1000..1300 {
@@ -248,7 +248,7 @@ fn cancelled_requests_do_not_fill_a_connection() {
 }
 
 #[test]
-fn answered_batches_do_not_fill_a_connection() {
+fn finished_batches_free_their_slots() {
     let (_exa, server) = slow_upstream(Duration::ZERO);
     let (mut events, endpoint) = connection(&server, "2025-03-26");
     for number in 0..6 {
@@ -270,7 +270,7 @@ fn answered_batches_do_not_fill_a_connection() {
 }
 
 #[test]
-fn answers_with_any_content_do_not_fill_a_connection() {
+fn client_responses_take_no_slots() {
     let structured = json!({"answer": {"method": "x"}, "citations": [], "requestId": "r"});
     let exa = Recorder::always(Reply::json(200, &structured));
     let server = HttpServer::upstream(&exa.url(), &[("ENABLED_TOOLS", "granular")]);
@@ -286,7 +286,7 @@ fn answers_with_any_content_do_not_fill_a_connection() {
 }
 
 #[test]
-fn a_connection_takes_only_so_many_requests_until_some_are_cancelled() {
+fn requests_per_connection_are_limited() {
     let (_exa, server) = slow_upstream(Duration::from_secs(120));
     let (mut events, endpoint) = connection(&server, "2024-11-05");
     let mut sent = 1000..2000;

@@ -18,7 +18,7 @@ fn until_closed(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn a_hundred_megabytes_are_refused_before_they_are_read() {
+fn declared_large_body_is_rejected_before_reading() {
     let server = HttpServer::sandboxed(&[]);
     let size = 100 * 1024 * 1024;
     let head = format!(
@@ -34,7 +34,7 @@ fn a_hundred_megabytes_are_refused_before_they_are_read() {
 }
 
 #[test]
-fn a_body_without_a_length_is_cut_at_the_limit() {
+fn chunked_body_is_cut_at_the_limit() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_BODY_BYTES", "100000")]);
     let mut stream = server.connect();
     let head = format!(
@@ -55,7 +55,7 @@ fn a_body_without_a_length_is_cut_at_the_limit() {
 }
 
 #[test]
-fn who_sends_letter_by_letter_is_cut_off_and_disturbs_nobody() {
+fn slow_sender_is_disconnected() {
     let server = HttpServer::sandboxed(&[
         ("EXA_MCP_READ_TIMEOUT", "1"),
         ("EXA_MCP_MAX_CONNECTIONS", "20"),
@@ -83,7 +83,7 @@ fn who_sends_letter_by_letter_is_cut_off_and_disturbs_nobody() {
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_for_a_place() {
+fn connections_beyond_the_limit_wait() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_CONNECTIONS", "2")]);
     let held: Vec<TcpStream> = (0..2).map(|_| server.connect()).collect();
     // Both are in before the third one comes.
@@ -113,7 +113,7 @@ fn connections_beyond_the_limit_wait_for_a_place() {
 }
 
 #[test]
-fn one_address_has_its_own_limit() {
+fn connections_per_address_are_limited() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS", "2")]);
     let held: Vec<TcpStream> = (0..2).map(|_| server.connect()).collect();
     for mut stream in &held {
@@ -127,7 +127,7 @@ fn one_address_has_its_own_limit() {
 }
 
 #[test]
-fn sessions_that_nobody_uses_end() {
+fn idle_sessions_expire() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_SESSION_IDLE", "1")]);
     let idle = HttpSession::usual(&server, &[]);
     let followed = HttpSession::usual(&server, &[]);
@@ -144,7 +144,7 @@ fn sessions_that_nobody_uses_end() {
 }
 
 #[test]
-fn new_sessions_take_the_place_of_the_same_users_oldest() {
+fn new_sessions_evict_the_oldest_of_the_same_user() {
     let server = HttpServer::sandboxed(&[
         ("USER_TOKENS", "a-token:ann,b-token:bob"),
         ("EXA_MCP_MAX_SESSIONS_PER_USER", "2"),
@@ -168,7 +168,7 @@ fn new_sessions_take_the_place_of_the_same_users_oldest() {
 }
 
 #[test]
-fn a_full_server_says_when_to_come_back() {
+fn full_server_sends_retry_after() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_SESSIONS", "1")]);
     let session = HttpSession::usual(&server, &[]);
     let mut headers = session.headers();

@@ -7,29 +7,25 @@ mod audit;
 mod budget_storm;
 #[cfg(unix)]
 mod budgets;
+#[cfg(unix)]
+mod change_notifications;
 mod dashboard;
-mod early_refusals;
-mod eras;
+mod early_rejections;
 mod errors;
-mod files;
+mod file_access;
 #[cfg(target_os = "linux")]
-mod floods;
-mod guard;
-mod input;
+mod flooding;
+mod host_and_origin;
 mod keys;
 mod large_responses;
 mod legacy;
 mod limits;
-mod limits_of_tokens;
-mod log;
-mod many_tokens;
-#[cfg(unix)]
-mod news;
+mod logging;
 mod owners;
 mod quick_start;
 #[cfg(unix)]
 mod replicas;
-mod resuming;
+mod resumption;
 #[cfg(unix)]
 mod run_accounting;
 mod secrets;
@@ -37,11 +33,15 @@ mod secrets;
 mod store;
 #[cfg(unix)]
 mod store_epoch;
+mod task_input;
 mod tasks;
 mod telemetry;
-mod token_end;
+mod token_limits;
+mod token_pages;
+mod token_revocation;
 mod upgrade;
 mod usage;
+mod versions;
 
 use serde_json::{Value, json};
 

@@ -17,7 +17,7 @@ fn cache_id(result: &Value) -> String {
 }
 
 #[test]
-fn another_ones_session_is_not_found() {
+fn foreign_session_is_not_found() {
     let server = HttpServer::sandboxed(&TOKENS);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
     let session = HttpSession::usual(&server, &[("authorization", &ann)]);
@@ -48,7 +48,7 @@ fn another_ones_session_is_not_found() {
 }
 
 #[test]
-fn another_ones_kept_answers_notes_and_tasks_are_not_found() {
+fn foreign_results_notes_and_tasks_are_not_found() {
     let server = HttpServer::sandboxed(&TOKENS);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
     let mut ann = HttpSession::usual(&server, &[("authorization", &ann)]);
@@ -110,7 +110,7 @@ fn another_ones_kept_answers_notes_and_tasks_are_not_found() {
 }
 
 #[test]
-fn keys_own_what_they_leave_behind() {
+fn passthrough_keys_own_their_state() {
     let server = HttpServer::sandboxed(&[]);
     let mut one = HttpSession::usual(&server, &[("x-api-key", "first-key-of-all")]);
     let mut other = HttpSession::usual(&server, &[("x-api-key", "second-key-of-all")]);
@@ -136,7 +136,7 @@ fn keys_own_what_they_leave_behind() {
 }
 
 #[test]
-fn guests_are_strangers_to_each_other() {
+fn anonymous_sessions_are_isolated() {
     let server = HttpServer::upstream("http://127.0.0.1:1", &[("ENABLED_TOOLS", "notes")]);
     let mut one = HttpSession::usual(&server, &[]);
     let mut other = HttpSession::usual(&server, &[]);

@@ -21,7 +21,7 @@ const ALICE: (&str, &str) = ("Authorization", "Bearer alice-token");
 const ADMIN: (&str, &str) = ("Authorization", "Bearer admin-secret");
 
 #[test]
-fn a_user_uses_mcp_and_an_admin_sees_it() {
+fn quick_start_user_and_admin() {
     let server = HttpServer::sandboxed(&VARIABLES);
 
     // curl sends these by itself.
@@ -111,7 +111,7 @@ fn a_user_uses_mcp_and_an_admin_sees_it() {
 }
 
 #[test]
-fn the_date_of_the_quick_start_is_over_by_now() {
+fn quick_start_date_is_in_the_past() {
     let variables = [("USER_TOKENS", "alice-token:alice:2025-12-31")];
     let server = HttpServer::sandboxed(&variables);
     for reply in [
@@ -128,7 +128,7 @@ fn the_date_of_the_quick_start_is_over_by_now() {
 }
 
 #[test]
-fn anybody_may_ask_how_the_server_is() {
+fn health_is_public() {
     let server = HttpServer::sandboxed(&VARIABLES);
     for path in ["/", "/health"] {
         let reply = server.get(path, &[]);

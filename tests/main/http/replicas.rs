@@ -143,7 +143,7 @@ fn twenty_thousand_calls_are_counted_by_two_and_three_servers() {
 }
 
 #[test]
-fn a_server_that_is_killed_takes_no_counts_with_it() {
+fn killed_server_loses_no_counts() {
     let replicas = Replicas::start(3);
     let victim = replicas.servers[0].id();
     let answered = replicas.storm(2_000, |number| {
@@ -161,7 +161,7 @@ fn a_server_that_is_killed_takes_no_counts_with_it() {
 }
 
 #[test]
-fn a_task_of_a_server_that_is_killed_is_finished_by_another() {
+fn task_of_a_killed_server_is_finished_by_another() {
     let replicas = Replicas::start(3);
     let ann = bearer("a-token");
     let mut session = HttpSession::usual(&replicas.servers[0], &[("authorization", &ann)]);
@@ -200,7 +200,7 @@ fn a_task_of_a_server_that_is_killed_is_finished_by_another() {
 }
 
 #[test]
-fn a_session_goes_on_at_another_server_for_its_owner_alone() {
+fn session_continues_on_another_replica_for_its_owner_only() {
     let replicas = Replicas::start(2);
     let ann = bearer("a-token");
     let mut session = HttpSession::usual(&replicas.front, &[("authorization", &ann)]);
@@ -248,7 +248,7 @@ impl Replicas {
 }
 
 #[test]
-fn a_session_outlives_the_server_that_began_it() {
+fn session_survives_its_first_server() {
     let replicas = Replicas::start(2);
     let ann = bearer("a-token");
     let session = HttpSession::usual(&replicas.servers[0], &[("authorization", &ann)]);
@@ -270,7 +270,7 @@ fn a_session_outlives_the_server_that_began_it() {
 }
 
 #[test]
-fn an_answer_is_looked_at_again_at_another_server() {
+fn cached_result_is_readable_on_another_replica() {
     let replicas = Replicas::start(2);
     let headers = ["a-token", "b-token"].map(bearer);
     let call = |server: usize, token: &str, arguments: Value| {
@@ -305,7 +305,7 @@ fn an_answer_is_looked_at_again_at_another_server() {
 }
 
 #[test]
-fn while_redis_is_away_answers_go_on_and_counts_are_kept() {
+fn calls_continue_and_counts_survive_without_redis() {
     let replicas = Replicas::start(2);
     let ann = bearer("a-token");
     let mut expected = replicas.storm(100, |_| {});
@@ -352,7 +352,7 @@ fn while_redis_is_away_answers_go_on_and_counts_are_kept() {
 }
 
 #[test]
-fn redis_that_stops_in_the_middle_makes_no_difference_to_the_counts() {
+fn redis_outage_does_not_change_counts() {
     let replicas = Replicas::start(3);
     let answered = replicas.storm(600, |number| match number {
         100 => replicas.redis().freeze(),
@@ -376,7 +376,7 @@ fn redis_that_stops_in_the_middle_makes_no_difference_to_the_counts() {
 }
 
 #[test]
-fn whoever_brings_a_key_or_nothing_is_the_same_at_all_servers() {
+fn identity_is_the_same_on_all_replicas() {
     let replicas = Replicas::with(2, &[]);
     let key = ("x-api-key", "the-key-of-ann");
     for shown in [&[key][..], &[]] {
@@ -402,7 +402,7 @@ fn whoever_brings_a_key_or_nothing_is_the_same_at_all_servers() {
 }
 
 #[test]
-fn without_redis_the_server_does_not_start_and_says_why() {
+fn start_without_redis_fails_with_a_reason() {
     let program = Program::new(["http", "--listen", "127.0.0.1:0"])
         .env("USER_TOKENS", "a-token:ann")
         .env("EXA_MCP_STORE", "redis://ann:hunter2@127.0.0.1:1/3");

@@ -187,7 +187,7 @@ fn limit(result: &Value) -> &Value {
 }
 
 #[test]
-fn the_start_of_a_run_that_a_gateway_answers_is_charged() {
+fn run_start_behind_a_gateway_error_is_charged() {
     let (exa, recorder) = Exa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
@@ -218,7 +218,7 @@ fn the_start_of_a_run_that_a_gateway_answers_is_charged() {
 }
 
 #[test]
-fn a_task_that_finds_its_run_behind_a_gateway_pays_what_the_run_costs() {
+fn recovered_run_is_charged_its_real_cost() {
     let (exa, recorder) = Exa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
@@ -237,7 +237,7 @@ fn a_task_that_finds_its_run_behind_a_gateway_pays_what_the_run_costs() {
 }
 
 #[test]
-fn a_run_whose_stream_is_cut_is_followed_to_its_end() {
+fn run_with_a_cut_stream_is_followed_for_billing() {
     let (exa, recorder) = Exa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
@@ -265,7 +265,7 @@ fn a_run_whose_stream_is_cut_is_followed_to_its_end() {
 }
 
 #[test]
-fn a_run_counts_although_its_client_closes_the_stream() {
+fn run_is_charged_after_the_client_disconnects() {
     let (exa, recorder) = Exa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
@@ -330,7 +330,7 @@ fn after_another(is_kept: bool, is_task: bool, others: Value, own: Value) -> (Va
 }
 
 #[test]
-fn a_task_takes_up_no_run_of_another_user() {
+fn recovery_ignores_runs_of_other_users() {
     let of = |name: &str| json!({"query": "q", "effort": "low", "input": {"data": [{"n": name}]}});
     let cases = [
         (false, false, of("bob")),

@@ -32,7 +32,7 @@ fn telltale() -> Recorder {
 }
 
 #[test]
-fn keys_of_clients_are_neither_logged_nor_told() {
+fn client_keys_are_not_logged_or_returned() {
     for level in ["debug", "trace"] {
         let exa = telltale();
         let variables = [
@@ -82,7 +82,7 @@ fn keys_of_clients_are_neither_logged_nor_told() {
 }
 
 #[test]
-fn what_is_asked_and_answered_is_not_logged() {
+fn requests_and_results_are_not_logged() {
     for level in ["debug", "trace"] {
         let secret = json!({"id": "webhook_1", "secret": "hunter2-of-a-webhook"});
         let exa = Recorder::always(Reply::json(200, &secret));
@@ -114,7 +114,7 @@ fn what_is_asked_and_answered_is_not_logged() {
 }
 
 #[test]
-fn tokens_are_neither_logged_nor_told_nor_kept() {
+fn tokens_are_not_logged_returned_or_stored() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let exa = telltale();

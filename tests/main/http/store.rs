@@ -55,7 +55,7 @@ fn await_store(server: &HttpServer, store: &str, status: &str) {
 }
 
 #[test]
-fn health_tells_that_the_disk_is_full() {
+fn health_reports_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite(&folder.path().join("store.db"));
     let program = Program::new(["--sandbox", "http", "--listen", "127.0.0.1:0"])
@@ -74,7 +74,7 @@ fn health_tells_that_the_disk_is_full() {
 }
 
 #[test]
-fn health_leaves_nothing_beside_the_store() {
+fn health_check_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite(&folder.path().join("store.db"));
     let server = HttpServer::sandboxed(&[("EXA_MCP_STORE", &store), ("ENABLED_TOOLS", "notes")]);
@@ -88,7 +88,7 @@ fn health_leaves_nothing_beside_the_store() {
 }
 
 #[test]
-fn health_tells_that_redis_is_full_and_when_it_no_longer_is() {
+fn health_reports_a_full_redis_and_its_recovery() {
     let redis = RedisServer::with(&["--maxmemory-policy", "noeviction"]);
     let url = redis.url();
     let server = HttpServer::sandboxed(&[("EXA_MCP_STORE", &url), ("ENABLED_TOOLS", "notes")]);
@@ -114,7 +114,7 @@ fn notes_of_file_alone(path: &Path) -> i64 {
 }
 
 #[test]
-fn the_end_of_an_http_server_leaves_everything_in_the_file() {
+fn http_shutdown_flushes_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = sqlite(&path);
@@ -134,7 +134,7 @@ fn the_end_of_an_http_server_leaves_everything_in_the_file() {
 }
 
 #[test]
-fn the_end_of_a_stdio_server_leaves_everything_in_the_file() {
+fn stdio_shutdown_flushes_the_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     for round in 1..=2 {
@@ -159,7 +159,7 @@ fn the_end_of_a_stdio_server_leaves_everything_in_the_file() {
 
 /// A server that ends must not disturb one that goes on with the same file.
 #[test]
-fn the_end_of_one_server_leaves_the_file_to_another() {
+fn shutdown_leaves_the_database_to_other_servers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = sqlite(&path);

@@ -132,7 +132,7 @@ fn assert_serves(server: &HttpServer) {
 const REPLACED: &str = "lost its data or was replaced";
 
 #[test]
-fn servers_refuse_a_redis_that_lost_its_data() {
+fn rejects_redis_that_lost_its_data() {
     let mut stage = Stage::new(None);
     for restarted in [false, true] {
         let (one, two) = (stage.server(), stage.server());
@@ -176,7 +176,7 @@ fn servers_refuse_a_redis_that_lost_its_data() {
 }
 
 #[test]
-fn servers_go_on_with_a_redis_that_kept_its_data() {
+fn continues_with_redis_that_retained_its_data() {
     let mut stage = Stage::new(None);
     let (one, two) = (stage.server(), stage.server());
     let made = make(&one, "eve");
@@ -214,7 +214,7 @@ fn servers_go_on_with_a_redis_that_kept_its_data() {
 }
 
 #[test]
-fn servers_refuse_a_redis_that_a_newer_release_has_taken_over() {
+fn rejects_redis_upgraded_by_a_newer_release() {
     let stage = Stage::new(None);
     let server = stage.server();
     assert_serves(&server);
@@ -236,7 +236,7 @@ fn servers_refuse_a_redis_that_a_newer_release_has_taken_over() {
 }
 
 #[test]
-fn servers_with_a_secret_of_their_own_agree_on_an_empty_redis_too() {
+fn replicas_with_own_secret_agree_on_an_empty_redis() {
     let mut stage = Stage::new(Some("a long secret that the operator chose"));
     let ids = |server: &HttpServer| {
         let admin = bearer(ADMIN);

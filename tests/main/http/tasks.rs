@@ -13,7 +13,7 @@ fn start() -> Value {
 }
 
 #[test]
-fn a_task_of_the_older_era_lives_its_whole_life() {
+fn legacy_task_lifecycle() {
     let sandbox = Sandbox::start();
     let variables = [
         ("USER_TOKENS", "a-token:ann"),
@@ -54,7 +54,7 @@ fn a_task_of_the_older_era_lives_its_whole_life() {
 }
 
 #[test]
-fn a_task_of_the_newer_era_is_found_by_whoever_began_it() {
+fn stateless_task_is_found_by_its_owner() {
     let sandbox = Sandbox::start();
     let server = HttpServer::upstream(&sandbox.url(), &[]);
     let key = [("x-api-key", "the-key-of-ann")];
@@ -96,7 +96,7 @@ fn a_task_of_the_newer_era_is_found_by_whoever_began_it() {
 }
 
 #[test]
-fn a_task_outlives_the_server() {
+fn task_survives_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let sandbox = Sandbox::start();
@@ -163,7 +163,7 @@ fn assert_full(refused: Result<Value, Value>, most: &str) {
 }
 
 #[test]
-fn one_user_leaves_room_for_the_tasks_of_others() {
+fn task_limit_is_per_user() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
     let variables = [
@@ -190,7 +190,7 @@ fn one_user_leaves_room_for_the_tasks_of_others() {
 
 #[cfg(unix)]
 #[test]
-fn the_tasks_of_a_user_are_counted_at_all_servers_on_one_redis() {
+fn task_limit_is_shared_between_replicas() {
     let (sandbox, redis) = (Sandbox::start(), RedisServer::start());
     sandbox.freeze(true);
     let store = redis.url();

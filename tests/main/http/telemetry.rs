@@ -13,7 +13,7 @@ fn exa() -> Recorder {
 }
 
 #[test]
-fn numbers_are_told_to_this_machine_and_the_admin() {
+fn metrics_are_visible_to_loopback_and_admins() {
     let exa = exa();
     let variables = [
         ("MCP_AUTH_TOKEN", "admin-token"),
@@ -57,7 +57,7 @@ fn numbers_are_told_to_this_machine_and_the_admin() {
 }
 
 #[test]
-fn numbers_may_be_public() {
+fn metrics_may_be_public() {
     let forwarded = [("x-forwarded-for", "192.0.2.1")];
     let shut = HttpServer::sandboxed(&[]);
     assert_eq!(shut.get("/metrics", &forwarded).status, 403);
@@ -66,7 +66,7 @@ fn numbers_may_be_public() {
 }
 
 #[test]
-fn a_trace_goes_on_to_exa() {
+fn trace_context_is_propagated_to_exa() {
     let exa = exa();
     let server = HttpServer::upstream(&exa.url(), &[]);
     let key = ("x-api-key", "the-key-of-ann");
@@ -92,7 +92,7 @@ fn a_trace_goes_on_to_exa() {
 }
 
 #[test]
-fn a_request_is_found_in_the_log_by_its_id() {
+fn request_id_is_logged() {
     let exa = exa();
     let server = HttpServer::upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", "info")]);
     let named = [

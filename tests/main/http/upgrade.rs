@@ -257,7 +257,7 @@ fn assert_tasks_and_notes(fixture: &Fixture, server: &HttpServer, is_done: &Atom
 }
 
 #[test]
-fn a_sqlite_file_of_an_earlier_release_is_intact() {
+fn opens_sqlite_file_of_an_earlier_release() {
     let fixture = Fixture::read("sqlite.expected.json");
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("store.db");
@@ -294,7 +294,7 @@ fn a_sqlite_file_of_an_earlier_release_is_intact() {
 
 #[cfg(unix)]
 #[test]
-fn a_redis_of_an_earlier_release_is_intact() {
+fn opens_redis_data_of_an_earlier_release() {
     let fixture = Fixture::read("redis.expected.json");
     let redis = RedisServer::start();
     let text = std::fs::read_to_string(folder().join("redis.jsonl")).expect("the fixture");

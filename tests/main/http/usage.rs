@@ -8,7 +8,7 @@ use super::{bearer, request, search};
 use crate::support::{HttpServer, HttpSession, Sandbox, signal};
 
 #[test]
-fn what_was_answered_is_counted_even_if_the_server_is_killed() {
+fn finished_calls_are_counted_after_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let variables = [
@@ -42,7 +42,7 @@ fn what_was_answered_is_counted_even_if_the_server_is_killed() {
 }
 
 #[test]
-fn calls_are_counted_with_what_they_came_to() {
+fn calls_are_counted_by_outcome() {
     let server = HttpServer::sandboxed(&[("MCP_AUTH_TOKEN", "admin-secret")]);
     let headers = [("authorization", "Bearer admin-secret")];
     let mut session = HttpSession::usual(&server, &headers);
@@ -76,7 +76,7 @@ fn calls_are_counted_with_what_they_came_to() {
 }
 
 #[test]
-fn without_tokens_there_is_no_usage_to_tell() {
+fn no_usage_without_tokens() {
     let server = HttpServer::sandboxed(&[]);
     for path in ["/mcp/usage", "/admin/tokens"] {
         let reply = server.get(path, &[("authorization", "Bearer anything")]);
@@ -85,7 +85,7 @@ fn without_tokens_there_is_no_usage_to_tell() {
 }
 
 #[test]
-fn at_the_end_running_calls_are_answered_and_streams_closed() {
+fn shutdown_finishes_calls_and_closes_streams() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=3000");
     let mut server = HttpServer::upstream(&sandbox.url(), &[]);
@@ -123,7 +123,7 @@ fn at_the_end_running_calls_are_answered_and_streams_closed() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_does_not_hold_up_the_end() {
+fn slow_call_does_not_delay_shutdown() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=60000");
     let mut server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_DRAIN_TIMEOUT", "1")]);
@@ -147,7 +147,7 @@ fn rows(store: &std::path::Path, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn use_by_day_is_deleted_when_it_is_old_and_totals_never() {
+fn daily_usage_expires_but_totals_remain() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let store = format!("sqlite:{}", path.display());

@@ -24,7 +24,7 @@ fn assert_ill(program: Program, parts: &[&str]) {
 }
 
 #[test]
-fn the_doctor_finds_the_sandbox_in_good_health() {
+fn doctor_passes_in_the_sandbox() {
     let output = Program::new(["doctor", "--sandbox"])
         .without("EXA_API_KEY")
         .run();
@@ -46,7 +46,7 @@ fn the_doctor_finds_the_sandbox_in_good_health() {
 }
 
 #[test]
-fn the_doctor_says_how_to_get_a_key() {
+fn doctor_explains_how_to_get_a_key() {
     let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
     let program = Program::new(["doctor"])
         .without("EXA_API_KEY")
@@ -66,7 +66,7 @@ fn the_doctor_says_how_to_get_a_key() {
 }
 
 #[test]
-fn the_doctor_tells_a_wrong_key_from_a_dead_endpoint() {
+fn doctor_distinguishes_wrong_key_from_dead_endpoint() {
     let wrong = json!({"error": format!("the key {KEY} is wrong"), "tag": "INVALID_API_KEY"});
     let recorder = Recorder::always(Reply::json(401, &wrong));
     let program = Program::new(["doctor"]).env("EXA_BASE_URL", &recorder.url());
@@ -79,7 +79,7 @@ fn the_doctor_tells_a_wrong_key_from_a_dead_endpoint() {
 }
 
 #[test]
-fn the_doctor_looks_at_the_list_of_tools() {
+fn doctor_checks_the_tool_list() {
     assert_ill(
         Program::new(["doctor", "--sandbox", "--tools", "serch"]),
         &["tools", "serch"],
@@ -87,7 +87,7 @@ fn the_doctor_looks_at_the_list_of_tools() {
 }
 
 #[test]
-fn completions_are_scripts_of_their_shells() {
+fn completions_match_their_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let output = Program::new(["completions", shell])
             .without("EXA_API_KEY")
@@ -135,7 +135,7 @@ fn assert_parses(shell: &str, script: &str) {
 
 /// Clients show what a server writes to stderr as if something were wrong.
 #[test]
-fn a_start_without_a_terminal_is_silent() {
+fn start_without_a_terminal_is_silent() {
     for flags in [&[][..], &["--sandbox"], &["--tools", "granular"]] {
         let output = Program::new(flags.iter().copied()).run();
         assert_eq!(output.code, Some(0), "{output:#?}");
@@ -144,7 +144,7 @@ fn a_start_without_a_terminal_is_silent() {
 }
 
 #[test]
-fn the_help_names_all_commands_flags_and_variables() {
+fn help_lists_all_commands_flags_and_variables() {
     let output = Program::new(["--help"]).without("EXA_API_KEY").run();
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     for part in [
@@ -182,7 +182,7 @@ fn the_help_names_all_commands_flags_and_variables() {
 
 /// A log is for finding out what happened, not what anybody was interested in.
 #[test]
-fn the_log_tells_operations_but_neither_key_nor_question() {
+fn log_names_operations_but_no_keys_or_queries() {
     let recorder = Recorder::replies([
         Reply::json(200, &json!({"results": ["private answer"]})),
         Reply::json(
@@ -209,7 +209,7 @@ fn the_log_tells_operations_but_neither_key_nor_question() {
 }
 
 #[test]
-fn the_most_talkative_log_does_not_tell_the_key() {
+fn trace_log_does_not_contain_the_key() {
     for (name, value) in [("EXA_MCP_DEBUG", "true"), ("EXA_MCP_LOG_LEVEL", "trace")] {
         let recorder = Recorder::always(Reply::json(200, &json!({"results": []})));
         let program = Program::new([])
@@ -226,7 +226,7 @@ fn the_most_talkative_log_does_not_tell_the_key() {
 }
 
 #[test]
-fn an_unknown_log_level_is_told() {
+fn unknown_log_level_is_reported() {
     let output = Program::new([]).env("EXA_MCP_LOG_LEVEL", "loud").run();
     output.assert_failed(2, &["EXA_MCP_LOG_LEVEL", "loud", "debug"]);
 }

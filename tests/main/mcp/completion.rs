@@ -36,7 +36,7 @@ fn values(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn arguments_of_prompts_are_completed() {
+fn prompt_arguments_are_completed() {
     for version in ["2024-11-05", USUAL, STATELESS] {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
         let answer = ask(&mut server, prompt("research_topic"), "depth", "");
@@ -99,7 +99,7 @@ fn websets_are_completed_by_id_and_title() {
 
 /// Someone who types gets no error because Exa is slow or away.
 #[test]
-fn without_exa_no_webset_is_offered() {
+fn no_webset_completions_without_exa() {
     let recorder = Recorder::always(Reply::json(401, &json!({"error": "no"})));
     let mut server = McpServer::recorded(&recorder, &[]);
     let answer = ask(
@@ -144,7 +144,7 @@ fn notes_are_completed_by_id_and_title() {
 }
 
 #[test]
-fn at_most_a_hundred_values_come_at_once() {
+fn completion_is_limited_to_a_hundred_values() {
     let mut server = McpServer::sandboxed(&["--tools", "notes"]);
     for number in 0..120 {
         let note = json!({"title": format!("n{number}"), "content": "c"});
@@ -160,7 +160,7 @@ fn at_most_a_hundred_values_come_at_once() {
 }
 
 #[test]
-fn what_does_not_exist_cannot_be_completed() {
+fn unknown_reference_cannot_be_completed() {
     for version in [USUAL, STATELESS] {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
         for (reference, name) in [

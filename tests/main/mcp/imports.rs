@@ -59,7 +59,7 @@ fn exa(storage: &Recorder) -> Recorder {
 }
 
 #[test]
-fn a_file_is_imported_and_followed_to_its_end() {
+fn file_import_is_followed_to_completion() {
     let (sandbox, house) = (Sandbox::start(), house());
     let mut server = server(&sandbox.url(), &at(&house, "open"));
     let mut call = from_file(&at(&house, "open/list.csv"));
@@ -89,7 +89,7 @@ fn a_file_is_imported_and_followed_to_its_end() {
 }
 
 #[test]
-fn a_text_is_imported_without_any_folder() {
+fn text_import_needs_no_directory() {
     let sandbox = Sandbox::start();
     let mut server = McpServer::upstream(&sandbox.url(), &[]);
     let args = json!({"csvContent": CSV, "entity": "company"});
@@ -108,7 +108,7 @@ fn a_text_is_imported_without_any_folder() {
 }
 
 #[test]
-fn the_key_goes_to_exa_and_the_file_to_its_address() {
+fn upload_does_not_receive_the_key() {
     let storage = Recorder::always(Reply::new(200));
     let (exa, house) = (exa(&storage), house());
     let mut server = server(&exa.url(), &at(&house, "open"));
@@ -146,7 +146,7 @@ fn the_key_goes_to_exa_and_the_file_to_its_address() {
 }
 
 #[test]
-fn an_upload_that_fails_names_the_import() {
+fn failed_upload_names_the_import() {
     let storage = Recorder::always(
         Reply::new(403).body("<Error><Message>Request has expired</Message></Error>"),
     );
@@ -169,7 +169,7 @@ fn an_upload_that_fails_names_the_import() {
 }
 
 #[test]
-fn an_upload_goes_nowhere_but_to_a_safe_address() {
+fn upload_needs_a_public_https_url() {
     let house = house();
     for address in [
         "http://storage.example/file",
@@ -211,7 +211,7 @@ fn assert_refused(server: &mut McpServer, exa: &Recorder, arguments: Value, part
 }
 
 #[test]
-fn files_outside_the_open_folder_are_refused() {
+fn files_outside_the_import_directory_are_rejected() {
     let (exa, house) = (Recorder::always(Reply::new(500)), house());
     let mut server = server(&exa.url(), &at(&house, "open"));
     let outside = ["is outside", "csvContent", "/open"];
@@ -244,7 +244,7 @@ fn files_outside_the_open_folder_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_keeps_nobody_waiting() {
+fn named_pipe_does_not_block() {
     let (exa, house) = (Recorder::always(Reply::new(500)), house());
     let pipe = house.path().join("open/pipe.csv");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -259,7 +259,7 @@ fn a_pipe_keeps_nobody_waiting() {
 }
 
 #[test]
-fn without_a_folder_the_reason_is_told() {
+fn import_without_a_directory_is_explained() {
     let (exa, house) = (Recorder::always(Reply::new(500)), house());
     let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
     let arguments = from_file(&at(&house, "open/list.csv"));
@@ -275,7 +275,7 @@ fn without_a_folder_the_reason_is_told() {
 }
 
 #[test]
-fn several_folders_can_be_open() {
+fn several_import_directories_are_supported() {
     let storage = Recorder::always(Reply::new(200));
     let (exa, house) = (exa(&storage), house());
     let folders = std::env::join_paths([house.path().join("open"), house.path().join("opened")]);
@@ -290,7 +290,7 @@ fn several_folders_can_be_open() {
 }
 
 #[test]
-fn contents_that_cannot_be_imported_are_refused() {
+fn invalid_import_contents_are_rejected() {
     let (exa, house) = (Recorder::always(Reply::new(500)), house());
     let mut server = server(&exa.url(), &at(&house, "open"));
     let write =
@@ -342,7 +342,7 @@ fn contents_that_cannot_be_imported_are_refused() {
 }
 
 #[test]
-fn the_largest_file_is_streamed() {
+fn largest_file_is_streamed() {
     let storage = Recorder::always(Reply::new(200));
     let (exa, house) = (exa(&storage), house());
     let line = format!("Name,{}\n", "x".repeat(994));
@@ -370,7 +370,7 @@ fn the_largest_file_is_streamed() {
 }
 
 #[test]
-fn what_is_told_beforehand_is_announced_as_ever() {
+fn declared_size_and_count_are_sent() {
     let created = json!({"id": "import_1", "uploadUrl": "https://storage.example/file"});
     let exa = Recorder::always(Reply::json(201, &created));
     let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
@@ -382,7 +382,7 @@ fn what_is_told_beforehand_is_announced_as_ever() {
 }
 
 #[test]
-fn the_command_line_reads_any_file_of_its_user() {
+fn cli_imports_any_file_of_the_user() {
     let storage = Recorder::always(Reply::new(200));
     let (exa, house) = (exa(&storage), house());
     let arguments = from_file(&at(&house, "beside.csv"));
@@ -397,7 +397,7 @@ fn the_command_line_reads_any_file_of_its_user() {
 }
 
 #[test]
-fn the_arguments_are_described() {
+fn import_arguments_are_described() {
     let mut server = McpServer::sandboxed(&["--tools", "imports,manage_websets"]);
     let describe = json!({"operation": "describe", "args": {"operation": "imports.create"}});
     let described = server.call_plainly("manage_websets", describe).success();

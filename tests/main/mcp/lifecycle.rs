@@ -23,7 +23,7 @@ fn search(server: &mut McpServer) -> Value {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_refused_and_nothing_ends() {
+fn invalid_lines_get_errors_and_the_server_continues() {
     let mut server = McpServer::sandboxed(&[]);
     for (line, code) in [
         (&b"{"[..], -32700),
@@ -68,7 +68,7 @@ fn lines_that_are_no_messages_are_refused_and_nothing_ends() {
 }
 
 #[test]
-fn a_line_without_end_is_refused_and_forgotten() {
+fn endless_line_is_rejected_and_discarded() {
     let mut server = McpServer::sandboxed(&[]);
     server.write(&vec![b'x'; 17 * 1024 * 1024]);
     assert_eq!(server.next()["error"]["code"], -32600);
@@ -76,7 +76,7 @@ fn a_line_without_end_is_refused_and_forgotten() {
 }
 
 #[test]
-fn nothing_but_introductions_is_served_before_the_handshake() {
+fn requests_before_initialize_are_rejected() {
     let mut server = McpServer::start(Program::new([]));
     let answer = server.ask("tools/list", json!({}));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -86,7 +86,7 @@ fn nothing_but_introductions_is_served_before_the_handshake() {
 }
 
 #[test]
-fn ids_come_back_as_they_were() {
+fn request_ids_are_echoed_unchanged() {
     let mut server = McpServer::sandboxed(&[]);
     for id in [
         "7",
@@ -103,7 +103,7 @@ fn ids_come_back_as_they_were() {
 }
 
 #[test]
-fn a_cancelled_call_is_not_answered_and_others_go_on() {
+fn cancelled_call_gets_no_response() {
     let (mut server, _sandbox) = slow(120_000);
     let id = search(&mut server);
     server
@@ -124,7 +124,7 @@ fn a_cancelled_call_is_not_answered_and_others_go_on() {
 }
 
 #[test]
-fn calls_run_side_by_side() {
+fn calls_run_concurrently() {
     let sandbox = Sandbox::start();
     let mut server = McpServer::upstream(&sandbox.url(), &[]);
     for _ in 0..8 {
@@ -143,7 +143,7 @@ fn calls_run_side_by_side() {
 }
 
 #[test]
-fn the_end_of_the_input_is_a_good_end() {
+fn end_of_input_exits_with_success() {
     for handshake in [false, true] {
         let mut server = McpServer::start(Program::new([]));
         if handshake {
@@ -155,7 +155,7 @@ fn the_end_of_the_input_is_a_good_end() {
 }
 
 #[test]
-fn running_calls_may_finish_after_the_end_of_the_input() {
+fn running_calls_finish_after_end_of_input() {
     let (mut server, _sandbox) = slow(500);
     let id = search(&mut server);
     let ended = server.end();
@@ -166,7 +166,7 @@ fn running_calls_may_finish_after_the_end_of_the_input() {
 
 /// People who try the server by hand often leave the last line feed out.
 #[test]
-fn the_last_line_needs_no_end() {
+fn last_line_needs_no_newline() {
     let hello = json!({"protocolVersion": USUAL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let input = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
     let output = Program::new([]).input(input.to_string()).run();
@@ -175,7 +175,7 @@ fn the_last_line_needs_no_end() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_is_a_good_end_even_with_calls_running() {
+fn signal_exits_with_success_during_calls() {
     let server = McpServer::sandboxed(&[]);
     server.terminate();
     let ended = server.wait();
@@ -204,7 +204,7 @@ fn a_signal_is_a_good_end_even_with_calls_running() {
 /// Clients on Node connect by sockets, which are read in another way than pipes.
 #[cfg(unix)]
 #[test]
-fn sockets_do_as_well_as_pipes() {
+fn stdio_may_be_sockets() {
     use std::io::{BufRead, BufReader, Write};
     use std::os::{fd::OwnedFd, unix::net::UnixStream};
 
@@ -228,7 +228,7 @@ fn sockets_do_as_well_as_pipes() {
 }
 
 #[test]
-fn a_client_that_stops_reading_is_no_failure() {
+fn client_that_stops_reading_is_not_a_failure() {
     let mut child = Program::new([])
         .into_command()
         .stdin(Stdio::piped())

@@ -45,7 +45,7 @@ fn name(tool: &Value) -> &str {
 }
 
 #[test]
-fn every_set_is_listed_as_its_snapshots_say() {
+fn tool_sets_match_snapshots() {
     let sets = sets();
     assert_eq!(sets.len(), 19, "{sets:?}");
     let mut seen = BTreeSet::new();
@@ -69,7 +69,7 @@ fn every_set_is_listed_as_its_snapshots_say() {
 
 /// Clients cache by position and models are sensitive to order, so it never depends on the run.
 #[test]
-fn the_order_is_always_the_same() {
+fn tool_order_is_stable() {
     let first = listed("granular,classic,toolhost");
     for _ in 0..3 {
         assert_eq!(listed("granular,classic,toolhost"), first);
@@ -83,7 +83,7 @@ fn the_order_is_always_the_same() {
 }
 
 #[test]
-fn definitions_fit_all_clients() {
+fn tool_definitions_fit_all_clients() {
     let mut problems = Vec::new();
     for tool in listed("default,toolhost,classic,granular,notes") {
         let name = name(&tool);
@@ -138,7 +138,7 @@ fn definitions_fit_all_clients() {
 }
 
 #[test]
-fn the_hints_of_single_operations_are_exact() {
+fn granular_tool_hints_are_exact() {
     let mut problems = Vec::new();
     for (tool, operation) in listed("granular").iter().zip(all()) {
         let reads = operation.method == "GET" || HARMLESS_POSTS.contains(&operation.name);
@@ -157,7 +157,7 @@ fn the_hints_of_single_operations_are_exact() {
 }
 
 #[test]
-fn the_commands_tell_what_the_server_lists() {
+fn tools_command_matches_tools_list() {
     for flags in [
         &[][..],
         &["--tools", "toolhost"],
@@ -187,7 +187,7 @@ fn the_commands_tell_what_the_server_lists() {
 }
 
 #[test]
-fn the_tools_are_known_without_a_key() {
+fn tools_are_listed_without_a_key() {
     let program = Program::new(["tools", "--json"])
         .without("EXA_API_KEY")
         .without("EXA_BASE_URL");
@@ -199,7 +199,7 @@ fn the_tools_are_known_without_a_key() {
 
 /// What a model has to read before it can begin.
 #[test]
-fn the_lists_stay_within_their_budget() {
+fn tool_lists_stay_within_token_budget() {
     for (set, budget) in [("default", 1800), ("toolhost", 1000)] {
         let told = Program::new(["tools", "--json", "--tools", set])
             .run()
@@ -225,7 +225,7 @@ fn the_lists_stay_within_their_budget() {
 
 /// What a client pays for, in every version: the whole answer, with all that the version adds to it.
 #[test]
-fn the_sets_stay_within_their_budgets_in_every_version() {
+fn tool_sets_stay_within_budget_in_every_version() {
     let versions = ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS];
     for version in versions {
         for (set, most) in [("default", 1_800), ("toolhost", 1_000)] {

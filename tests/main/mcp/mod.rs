@@ -1,11 +1,9 @@
 //! The stdio MCP server as its clients see it.
 
-mod answers;
-mod client_powers;
+mod client_capabilities;
 mod commands;
 mod completion;
-mod eras;
-mod failures;
+mod errors;
 mod imports;
 mod lifecycle;
 mod listing;
@@ -14,10 +12,12 @@ mod notes;
 mod operations;
 mod prompts;
 mod resources;
+mod results;
 mod robustness;
 mod selection;
 mod streaming;
 mod subscriptions;
 mod tasks;
 mod toolhost;
+mod versions;
 mod walk;

@@ -49,7 +49,7 @@ fn listed(server: &mut McpServer) -> Vec<String> {
 }
 
 #[test]
-fn a_note_is_made_and_read_in_both_eras() {
+fn note_is_created_and_read_in_both_generations() {
     for version in ["2025-06-18", USUAL, STATELESS] {
         let mut server = connect("memory:", version);
         let sources = ["https://example.com/a", "http://example.org/?q=ü"];
@@ -86,7 +86,7 @@ fn a_note_is_made_and_read_in_both_eras() {
 }
 
 #[test]
-fn older_versions_get_the_address_in_the_text() {
+fn older_versions_get_the_uri_in_text() {
     for version in ["2024-11-05", "2025-03-26"] {
         let mut server = connect("memory:", version);
         let made = create(&mut server, json!({"title": "t", "content": "c"}));
@@ -102,7 +102,7 @@ fn older_versions_get_the_address_in_the_text() {
 }
 
 #[test]
-fn a_note_in_a_file_survives_the_server() {
+fn stored_note_survives_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = sqlite(&folder);
     let mut server = connect(&store, USUAL);
@@ -130,7 +130,7 @@ fn a_note_in_a_file_survives_the_server() {
 }
 
 #[test]
-fn a_note_in_memory_is_gone_with_the_server() {
+fn in_memory_note_ends_with_the_server() {
     let mut server = connect("memory:", USUAL);
     let uri = format!(
         "note:///{}",
@@ -143,7 +143,7 @@ fn a_note_in_memory_is_gone_with_the_server() {
 
 #[cfg(unix)]
 #[test]
-fn the_file_is_for_its_owner_alone() {
+fn store_file_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
     let mut server = connect(&sqlite(&folder), USUAL);
@@ -165,7 +165,7 @@ fn the_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn what_is_no_note_is_refused_like_any_other_argument() {
+fn invalid_note_is_rejected_like_other_arguments() {
     let mut server = connect("memory:", USUAL);
     let long = "x".repeat(100_001);
     for (arguments, part) in [
@@ -192,7 +192,7 @@ fn what_is_no_note_is_refused_like_any_other_argument() {
 
 /// One page for a list, and a name that differs in its punctuation, are no reason to lose a note.
 #[test]
-fn harmless_slips_are_mended() {
+fn note_argument_mistakes_are_corrected() {
     let mut server = connect("memory:", USUAL);
     let made = create(
         &mut server,
@@ -210,7 +210,7 @@ fn harmless_slips_are_mended() {
 }
 
 #[test]
-fn notes_are_there_only_where_they_are_enabled() {
+fn notes_need_to_be_enabled() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = sqlite(&folder);
     let made = id(&create(
@@ -234,7 +234,7 @@ fn notes_are_there_only_where_they_are_enabled() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_told_when_it_is_used() {
+fn unusable_store_is_reported_on_use() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     std::fs::write(
@@ -263,7 +263,7 @@ fn a_store_that_cannot_be_used_is_told_when_it_is_used() {
 }
 
 #[test]
-fn the_doctor_tells_where_things_are_kept() {
+fn doctor_reports_the_store() {
     let folder = tempfile::tempdir().expect("a folder");
     for (store, part) in [("memory:", "in memory"), (&sqlite(&folder), "notes.db")] {
         let doctor = Program::new(["doctor", "--sandbox"])
@@ -276,7 +276,7 @@ fn the_doctor_tells_where_things_are_kept() {
 }
 
 #[test]
-fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
+fn malformed_store_aborts_start_without_showing_it() {
     for (store, part) in [
         (
             "postgres://me:hunter2@host/db",
@@ -301,7 +301,7 @@ fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
 
 /// A note may be copied from a page; what the page hides must not come back from the note.
 #[test]
-fn what_cannot_be_seen_is_not_kept() {
+fn hidden_text_is_not_stored() {
     let mut server = connect("memory:", USUAL);
     let hidden = "pay\u{200b}\u{202e} now\u{e0041}\u{1b}[31m";
     let plain = "`a < b && c` &lt;b&gt; 👩‍👩‍👧 ünïcode\n\n\tindented";

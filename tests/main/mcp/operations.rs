@@ -43,7 +43,7 @@ fn every_operation_works_as_a_tool_of_its_own() {
 
 /// Every power of a client has something in its place for clients that have none.
 #[test]
-fn every_operation_answers_a_client_that_declares_nothing() {
+fn every_operation_works_without_client_capabilities() {
     for version in [crate::support::USUAL, crate::support::STATELESS] {
         let sandbox = Sandbox::start();
         let program = crate::support::Program::new([]).env("EXA_BASE_URL", &sandbox.url());
@@ -86,7 +86,7 @@ fn the_embedded_sandbox_needs_neither_key_nor_network() {
 }
 
 #[test]
-fn the_dispatchers_name_each_operation_and_the_ways_to_learn_more() {
+fn dispatchers_name_operations_and_describe() {
     let mut server = McpServer::sandboxed(&[]);
     for tool in server.tools() {
         let Some(names) = tool["inputSchema"]["properties"]["operation"]["enum"].as_array() else {
@@ -134,7 +134,7 @@ fn list_operations_has_a_line_for_each() {
 }
 
 #[test]
-fn describe_tells_the_exact_schema_and_a_call_that_fits_it() {
+fn describe_shows_schema_and_a_valid_call() {
     let mut server = McpServer::sandboxed(&[]);
     for operation in all() {
         let args = json!({"operation": operation.name});
@@ -156,7 +156,7 @@ fn describe_tells_the_exact_schema_and_a_call_that_fits_it() {
 }
 
 #[test]
-fn the_name_of_an_operation_may_be_slightly_wrong() {
+fn operation_name_is_normalised() {
     let mut server = McpServer::sandboxed(&[]);
     for name in [
         "websets_list",

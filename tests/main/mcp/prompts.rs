@@ -24,7 +24,7 @@ fn text(server: &mut McpServer, name: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn prompts_are_listed_with_the_fields_of_the_version() {
+fn prompts_have_the_fields_of_the_version() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS] {
         let mut server = connect("default,notes", version);
         let answer = server.ask("prompts/list", json!({}));
@@ -68,7 +68,7 @@ fn prompts_are_listed_with_the_fields_of_the_version() {
 }
 
 #[test]
-fn prompts_are_filled_in_and_name_real_tools() {
+fn prompts_are_filled_in_with_available_tools() {
     for version in ["2024-11-05", USUAL, STATELESS] {
         for (tools, names) in [
             (
@@ -116,7 +116,7 @@ fn prompts_are_filled_in_and_name_real_tools() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn prompt_argument_errors_are_named() {
     for version in [USUAL, STATELESS] {
         let mut server = connect("default", version);
         for (name, arguments, part) in [

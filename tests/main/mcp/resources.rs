@@ -41,7 +41,7 @@ fn read_json(server: &mut McpServer, uri: &str) -> Value {
 }
 
 #[test]
-fn the_capabilities_are_claimed() {
+fn resource_capabilities_are_declared() {
     for version in VERSIONS {
         let mut server = McpServer::start(Program::new(["--sandbox"]));
         let claimed = if version == STATELESS {
@@ -134,7 +134,7 @@ fn resources_have_the_fields_of_the_version() {
 }
 
 #[test]
-fn the_templates_are_listed() {
+fn resource_templates_are_listed() {
     let patterns = |tools: &str| -> Vec<String> {
         let mut server = McpServer::sandboxed(&["--tools", tools]);
         let answer = server.ask("resources/templates/list", json!({}));
@@ -169,7 +169,7 @@ fn the_templates_are_listed() {
 }
 
 #[test]
-fn a_webset_is_read_as_it_is_now() {
+fn webset_resource_is_current() {
     for version in [USUAL, STATELESS] {
         let sandbox = Sandbox::start();
         let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
@@ -200,7 +200,7 @@ fn a_webset_is_read_as_it_is_now() {
 }
 
 #[test]
-fn what_is_not_there_has_the_code_of_the_version() {
+fn missing_resource_has_the_error_code_of_the_version() {
     for version in VERSIONS {
         let mut server = connect(version);
         let code = if version == STATELESS { -32602 } else { -32002 };
@@ -242,7 +242,7 @@ fn what_is_not_there_has_the_code_of_the_version() {
 }
 
 #[test]
-fn exa_failing_is_an_error_that_says_so() {
+fn upstream_failure_is_reported_for_resources() {
     let recorder = Recorder::always(Reply::json(401, &json!({"error": "no"})));
     let mut server = McpServer::recorded(&recorder, &[]);
     let error = read(&mut server, "exa://websets/a")["error"].clone();
@@ -264,7 +264,7 @@ fn exa_failing_is_an_error_that_says_so() {
 
 /// A set of tools is also what its operator allows.
 #[test]
-fn no_resource_reaches_further_than_the_tools() {
+fn resources_respect_enabled_tools() {
     let recorder = Recorder::always(Reply::json(200, &json!({"id": "a"})));
     let mut server = McpServer::recorded(&recorder, &["--tools", "web_search_exa"]);
     for uri in ["exa://websets/a", "exa://websets/a/items"] {
@@ -282,7 +282,7 @@ fn no_resource_reaches_further_than_the_tools() {
 }
 
 #[test]
-fn lists_refuse_cursors_that_were_never_given_out() {
+fn unknown_cursors_are_rejected() {
     for version in [USUAL, STATELESS] {
         let mut server = connect(version);
         for method in ["resources/list", "resources/templates/list", "prompts/list"] {
@@ -301,7 +301,7 @@ fn lists_refuse_cursors_that_were_never_given_out() {
 }
 
 #[test]
-fn many_notes_come_in_pages() {
+fn notes_are_paginated() {
     let mut server = McpServer::sandboxed(&["--tools", "notes"]);
     for number in 0..105 {
         let note = json!({"title": format!("note {number}"), "content": "c"});
@@ -340,7 +340,7 @@ fn search(server: &mut McpServer, query: &str) -> String {
 }
 
 #[test]
-fn kept_answers_are_listed_and_read_without_asking_exa() {
+fn cached_results_are_listed_and_read_without_requests() {
     for version in [USUAL, STATELESS] {
         let sandbox = Sandbox::start();
         let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
@@ -399,7 +399,7 @@ fn kept_answers_are_listed_and_read_without_asking_exa() {
 }
 
 #[test]
-fn kept_answers_are_completed() {
+fn cached_result_ids_are_completed() {
     let mut server = McpServer::sandboxed(&[]);
     let id = search(&mut server, "heat pumps");
     let complete =

@@ -22,7 +22,7 @@ fn chosen(list: &str) -> String {
 }
 
 #[test]
-fn the_flag_goes_before_the_variables() {
+fn flag_overrides_variables() {
     let program = || Program::new([]).env("EXA_MCP_ENABLED_TOOLS", "answer_exa");
     assert_eq!(listed(Program::new([])), DEFAULT);
     assert_eq!(listed(program()), "answer_exa");
@@ -38,7 +38,7 @@ fn the_flag_goes_before_the_variables() {
 
 /// Client settings often leave a variable set to nothing.
 #[test]
-fn a_blank_variable_is_no_list() {
+fn blank_variable_is_ignored() {
     for blank in ["", " ", "\t"] {
         assert_eq!(
             listed(Program::new([]).env("ENABLED_TOOLS", blank)),
@@ -52,13 +52,13 @@ fn a_blank_variable_is_no_list() {
 }
 
 #[test]
-fn a_variable_that_is_overruled_need_not_be_right() {
+fn overridden_variable_is_not_validated() {
     let program = Program::new(["--tools", "exa_api"]).env("ENABLED_TOOLS", "nonsense");
     assert_eq!(listed(program), "exa_api");
 }
 
 #[test]
-fn sets_domains_and_tools_may_be_mixed() {
+fn sets_domains_and_tools_can_be_mixed() {
     assert_eq!(chosen("items"), "items_delete items_get items_list");
     assert_eq!(
         chosen("items_list,toolhost"),
@@ -87,12 +87,12 @@ fn a_tool_is_listed_once() {
 
 /// `search` is a domain and an operation; the wider meaning is taken.
 #[test]
-fn a_set_goes_before_a_tool_of_its_name() {
+fn set_name_wins_over_tool_name() {
     assert_eq!(chosen("search"), "answer find_similar get_contents search");
 }
 
 #[test]
-fn a_tool_that_is_not_offered_cannot_be_called() {
+fn disabled_tool_cannot_be_called() {
     let mut server = McpServer::sandboxed(&["--tools", "web_search_exa"]);
     let params =
         serde_json::json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
@@ -101,7 +101,7 @@ fn a_tool_that_is_not_offered_cannot_be_called() {
 }
 
 #[test]
-fn unknown_names_are_told_with_the_known_ones_and_nothing_starts() {
+fn unknown_tool_names_abort_start() {
     let parts = [
         "serch",
         "toolz",
@@ -132,7 +132,7 @@ fn unknown_names_are_told_with_the_known_ones_and_nothing_starts() {
 }
 
 #[test]
-fn a_list_without_a_name_is_refused() {
+fn empty_tool_list_is_rejected() {
     for list in ["", " ", ",", " , "] {
         Program::new(["--tools", list])
             .run()
@@ -146,7 +146,7 @@ fn a_list_without_a_name_is_refused() {
 
 /// Instructions cost tokens in every session, so they speak of what is there.
 #[test]
-fn the_instructions_fit_the_tools() {
+fn instructions_match_the_tools() {
     let told = |list: &str| -> Value {
         let mut server = McpServer::start(Program::new(["--tools", list]));
         server.handshake(USUAL)["instructions"].clone()

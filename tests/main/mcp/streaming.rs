@@ -52,7 +52,7 @@ fn assert_rising(steps: &[Value]) {
 }
 
 #[test]
-fn an_answer_is_told_while_it_is_written_and_comes_whole() {
+fn answer_streams_progress_and_completes() {
     let mut parts = vec![Part::text(": hello\n\n")];
     for word in ["Exa ", "was ", "founded ", "in ", "2021. 🙂"] {
         parts.extend([chat(word), Part::Pause(Duration::from_millis(150))]);
@@ -85,7 +85,7 @@ fn an_answer_is_told_while_it_is_written_and_comes_whole() {
 }
 
 #[test]
-fn a_search_with_typed_events_comes_whole() {
+fn search_with_typed_events_completes() {
     let grounding = json!([{"field": "content", "citations": [{"url": "https://a.example"}]}]);
     let (mut server, _recorder) = streaming(vec![
         event(
@@ -117,7 +117,7 @@ fn a_search_with_typed_events_comes_whole() {
 }
 
 #[test]
-fn the_sandbox_streams_and_says_the_same() {
+fn sandbox_streams_the_same_result() {
     let mut server = McpServer::sandboxed(&["--tools", "default,toolhost"]);
     let asked = json!({"operation": "answer", "args": {"query": "heat pumps"}});
     let whole = server.call("exa_api", asked).success();
@@ -167,7 +167,7 @@ fn runs_and_research_are_followed_by_their_events() {
 }
 
 #[test]
-fn the_answer_as_data_was_asked_for_with_a_schema() {
+fn streamed_answer_follows_the_output_schema() {
     let (mut server, _recorder) = streaming(vec![chat("{\"year\":"), chat(" 2021}"), done()]);
     let schema = json!({"type": "object", "properties": {"year": {"type": "integer"}}});
     let call = json!({"operation": "answer", "args": {"query": "q", "stream": true, "outputSchema": schema}});
@@ -176,7 +176,7 @@ fn the_answer_as_data_was_asked_for_with_a_schema() {
 }
 
 #[test]
-fn a_failure_in_the_middle_tells_what_came() {
+fn mid_stream_failure_reports_partial_result() {
     let failure = json!({"tag": "ERROR", "payload": {"error": {"message": "ran out of luck", "code": "INTERNAL_ERROR"}, "requestId": "req_9"}});
     let (mut server, recorder) =
         streaming(vec![chat("Half an answer"), event(&failure), chat(" more")]);
@@ -200,7 +200,7 @@ fn a_failure_in_the_middle_tells_what_came() {
 }
 
 #[test]
-fn another_key_does_not_repeat_a_stream_that_has_begun() {
+fn started_stream_is_not_retried_with_another_key() {
     let failure = json!({"error": "no more credits", "tag": "NO_MORE_CREDITS", "statusCode": 402});
     let recorder = Recorder::always(Reply::events([chat("Half"), event(&failure)]));
     let program = Program::new([])
@@ -218,7 +218,7 @@ fn another_key_does_not_repeat_a_stream_that_has_begun() {
 }
 
 #[test]
-fn a_cut_connection_tells_what_came() {
+fn cut_stream_reports_partial_result() {
     let (mut server, recorder) = streaming(vec![chat("Half an answer"), Part::Cut]);
     let failure = server.call("exa_api", ask("q")).failure();
     failure.assert_code(-32000, "API_ERROR");
@@ -246,7 +246,7 @@ fn a_cut_connection_tells_what_came() {
 }
 
 #[test]
-fn malformed_events_are_left_out_and_told() {
+fn malformed_events_are_skipped_and_reported() {
     let (mut server, _recorder) = streaming(vec![
         chat("one "),
         Part::text("data: {\"choices\": [{\"delta\n\n"),
@@ -265,7 +265,7 @@ fn malformed_events_are_left_out_and_told() {
 }
 
 #[test]
-fn nothing_hostile_passes_as_progress() {
+fn progress_is_sanitized() {
     let (first, second) = KEY.split_at(9);
     let (mut server, _recorder) = streaming(vec![
         chat(&format!("\u{1b}[2Jred {first}")),
@@ -287,7 +287,7 @@ fn nothing_hostile_passes_as_progress() {
 }
 
 #[test]
-fn who_cancels_hears_no_more_and_the_connection_is_closed() {
+fn cancelling_stops_progress_and_closes_the_connection() {
     let (sender, closed) = channel();
     let (mut server, _recorder) = streaming(vec![chat("begun"), Part::Silence(sender)]);
     let meta = json!({"progressToken": "p"});
@@ -303,7 +303,7 @@ fn who_cancels_hears_no_more_and_the_connection_is_closed() {
 }
 
 #[test]
-fn the_command_line_prints_the_whole_answer() {
+fn cli_prints_the_whole_streamed_answer() {
     let recorder = Recorder::always(Reply::events([chat("whole"), done()]));
     let answer = Program::call(&recorder, "answer", &json!({"query": "q", "stream": true}));
     assert_eq!(answer.run().json()["answer"], "whole");

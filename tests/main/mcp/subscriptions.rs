@@ -52,7 +52,7 @@ fn listen(server: &mut McpServer, notifications: Value) -> Value {
 }
 
 #[test]
-fn a_new_note_changes_the_list() {
+fn new_note_notifies_list_changed() {
     let sandbox = Sandbox::start();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", USUAL] {
         let mut server = connect(&sandbox, version);
@@ -63,7 +63,7 @@ fn a_new_note_changes_the_list() {
 }
 
 #[test]
-fn a_followed_webset_is_told_when_it_changes() {
+fn subscribed_webset_notifies_updates() {
     let sandbox = Sandbox::start();
     for version in ["2024-11-05", USUAL] {
         let mut server = connect(&sandbox, version);
@@ -114,7 +114,7 @@ fn a_followed_webset_is_told_when_it_changes() {
 
 /// Answers are kept for a moment only; whoever follows one hears of its end without asking.
 #[test]
-fn the_end_of_a_kept_answer_is_told() {
+fn expired_cached_result_notifies() {
     for version in [USUAL, STATELESS] {
         let program = Program::new(["--sandbox"]).env("EXA_MCP_CACHE_TTL", "1");
         let mut server = McpServer::connect(program, version);
@@ -145,7 +145,7 @@ fn the_end_of_a_kept_answer_is_told() {
 }
 
 #[test]
-fn only_what_there_is_can_be_followed() {
+fn only_existing_resources_can_be_subscribed() {
     let sandbox = Sandbox::start();
     let mut server = connect(&sandbox, USUAL);
     for uri in [
@@ -176,7 +176,7 @@ fn only_what_there_is_can_be_followed() {
 }
 
 #[test]
-fn the_stateless_version_listens() {
+fn stateless_version_subscribes() {
     let sandbox = Sandbox::start();
     let mut server = connect(&sandbox, STATELESS);
     let followed = webset(&mut server, "a");
@@ -203,7 +203,7 @@ fn the_stateless_version_listens() {
 }
 
 #[test]
-fn each_listener_hears_what_it_asked_for() {
+fn subscriptions_are_filtered() {
     let sandbox = Sandbox::start();
     let mut server = connect(&sandbox, STATELESS);
     let (a, b) = (webset(&mut server, "a"), webset(&mut server, "b"));
@@ -235,7 +235,7 @@ fn each_listener_hears_what_it_asked_for() {
 
 /// A client names its requests as it likes, and knows its subscription again by that name.
 #[test]
-fn a_subscription_has_the_clients_own_id() {
+fn subscription_uses_the_client_request_id() {
     let sandbox = Sandbox::start();
     let mut server = connect(&sandbox, STATELESS);
     let params =
@@ -265,7 +265,7 @@ fn a_subscription_has_the_clients_own_id() {
 
 /// Someone who listens must not keep the server from ending with its input.
 #[test]
-fn the_end_of_the_input_ends_every_subscription() {
+fn end_of_input_ends_every_subscription() {
     let sandbox = Sandbox::start();
     let mut server = connect(&sandbox, STATELESS);
     for _ in 0..3 {
@@ -281,7 +281,7 @@ fn the_end_of_the_input_ends_every_subscription() {
 }
 
 #[test]
-fn the_ways_of_one_era_are_unknown_to_the_other() {
+fn subscription_methods_are_version_specific() {
     let sandbox = Sandbox::start();
     let mut old = connect(&sandbox, USUAL);
     let answer = old.ask("subscriptions/listen", json!({"notifications": {}}));

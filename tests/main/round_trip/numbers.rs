@@ -32,7 +32,7 @@ fn numbers(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn numbers_of_an_answer_are_printed_as_they_came() {
+fn response_numbers_are_printed_unchanged() {
     let reply = Reply::new(200).header("content-type", "application/json");
     let server = Recorder::always(reply.body(format!("{{\"scores\": {}}}", list())));
     let output = Program::new(["call", "items.get", r#"{"websetId":"w","itemId":"i"}"#])
@@ -43,7 +43,7 @@ fn numbers_of_an_answer_are_printed_as_they_came() {
 }
 
 #[test]
-fn numbers_of_the_arguments_are_sent_as_they_were_given() {
+fn argument_numbers_are_sent_unchanged() {
     let server = Recorder::always(Reply::new(200).body("{}"));
     let arguments = format!("{{\"query\": \"q\", \"unknown\": {}}}", list());
     let output = Program::new(["call", "search", &arguments])
@@ -55,7 +55,7 @@ fn numbers_of_the_arguments_are_sent_as_they_were_given() {
 }
 
 #[test]
-fn numbers_in_declared_fields_are_sent_as_they_were_given() {
+fn declared_field_numbers_are_sent_unchanged() {
     for number in NUMBERS {
         let server = Recorder::always(Reply::new(200).body("{}"));
         let arguments =
@@ -73,7 +73,7 @@ fn numbers_in_declared_fields_are_sent_as_they_were_given() {
 }
 
 #[test]
-fn numbers_in_the_query_are_sent_as_they_were_given() {
+fn query_numbers_are_sent_unchanged() {
     for number in ["9007199254740993", "18446744073709551615", "2.5", "1"] {
         let server = Recorder::always(Reply::new(200).body("{}"));
         let output = Program::new(["call", "websets.list", &format!("{{\"limit\": {number}}}")])

@@ -53,7 +53,7 @@ impl Classic {
 }
 
 #[test]
-fn the_set_holds_exactly_these_tools_in_this_order() {
+fn classic_set_has_exactly_these_tools() {
     let tools = McpServer::sandboxed(&["--tools", "classic"]).tools();
     let names: Vec<&str> = tools
         .iter()
@@ -63,7 +63,7 @@ fn the_set_holds_exactly_these_tools_in_this_order() {
 }
 
 #[test]
-fn every_named_tool_answers() {
+fn every_named_tool_works() {
     let sandbox = Sandbox::start();
     let mut server = McpServer::upstream(&sandbox.url(), &["--tools", "classic"]);
     let mut called = Vec::new();
@@ -125,7 +125,7 @@ fn every_named_tool_answers() {
 
 /// The official server drops warnings, statuses and everything it does not know.
 #[test]
-fn nothing_of_the_answer_is_lost() {
+fn named_tools_lose_no_fields() {
     let answer = json!({
         "results": [{"url": "https://a.example", "score": 0.123_456_789_012_345_67, "new": [1]}],
         "statuses": [{"id": "https://b.example", "status": "error", "error": {"tag": "CRAWL_NOT_FOUND"}}],

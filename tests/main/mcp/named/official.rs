@@ -55,7 +55,7 @@ fn schemas() -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn all_arguments_of_the_official_tools_exist_here() {
+fn official_arguments_are_supported() {
     let schemas = schemas();
     let mut problems = Vec::new();
     let mut count = 0;
@@ -83,7 +83,7 @@ fn all_arguments_of_the_official_tools_exist_here() {
 }
 
 #[test]
-fn all_values_of_the_official_arguments_are_allowed_here() {
+fn official_argument_values_are_supported() {
     let schemas = schemas();
     for (tool, argument, values) in VALUES {
         let allowed = schemas[tool]["properties"][argument]["enum"].as_array();
@@ -99,7 +99,7 @@ fn all_values_of_the_official_arguments_are_allowed_here() {
 
 /// A model that reads "default 10" and wants ten results leaves the argument out.
 #[test]
-fn the_schema_tells_the_default_that_is_sent() {
+fn schema_default_is_sent() {
     let mut classic = Classic::start();
     let mut problems = Vec::new();
     let schemas = schemas();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Classic;
 
 #[test]
-fn fetching_honours_the_wanted_length() {
+fn fetch_honours_max_characters() {
     let mut classic = Classic::start();
     let urls = json!(["https://a.example/1", "https://b.example/2"]);
     for tool in ["web_fetch_exa", "crawling_exa"] {
@@ -25,7 +25,7 @@ fn fetching_honours_the_wanted_length() {
 }
 
 #[test]
-fn research_is_started_and_looked_at() {
+fn research_is_started_and_read() {
     let mut classic = Classic::start();
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     for call in [
@@ -44,7 +44,7 @@ fn research_is_started_and_looked_at() {
 }
 
 #[test]
-fn an_agent_is_started_or_looked_at() {
+fn agent_run_is_started_or_read() {
     let mut classic = Classic::start();
     let call = json!({
         "query": "x", "systemPrompt": "s", "outputSchema": {"type": "object"},
@@ -71,7 +71,7 @@ fn an_agent_is_started_or_looked_at() {
 }
 
 #[test]
-fn similar_pages_and_answers() {
+fn find_similar_and_answer() {
     let mut classic = Classic::start();
     let url = "https://a.example/x";
     let expected = json!({"url": url, "numResults": 10, "contents": {"highlights": true}});
@@ -96,7 +96,7 @@ fn similar_pages_and_answers() {
 
 /// The tool's own argument and one of the operation may both speak of the same object.
 #[test]
-fn an_argument_of_the_operation_joins_what_the_tool_puts_beside_it() {
+fn operation_argument_merges_with_tool_defaults() {
     let mut classic = Classic::start();
     let urls = json!(["https://a.example/1"]);
     let call = json!({"urls": urls, "maxCharacters": 9, "text": {"includeHtmlTags": true}});
@@ -110,7 +110,7 @@ fn an_argument_of_the_operation_joins_what_the_tool_puts_beside_it() {
 
 /// A slip is told once, though the tool and its operation both look at the arguments.
 #[test]
-fn slips_are_mended_and_each_is_told_once() {
+fn mistakes_are_corrected_and_reported_once() {
     let mut classic = Classic::start();
     let slips: [(&str, Value, Value, usize); 4] = [
         (
@@ -151,7 +151,7 @@ fn slips_are_mended_and_each_is_told_once() {
 
 /// Models send what they remember of other servers; a likely slip is refused, because Exa would ignore it.
 #[test]
-fn a_misspelt_argument_is_refused_and_an_unknown_one_is_told_once() {
+fn misspelt_argument_is_rejected_and_unknown_one_reported() {
     let mut classic = Classic::start();
     for (slip, meant) in [
         ("includeDomain", "includeDomains"),

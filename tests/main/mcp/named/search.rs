@@ -31,7 +31,7 @@ fn web_search() {
 }
 
 #[test]
-fn a_category_is_pulled_out_of_the_query() {
+fn category_is_extracted_from_the_query() {
     let mut classic = Classic::start();
     for (given, query, category) in [
         ("category:news fusion", "fusion", "news"),
@@ -65,7 +65,7 @@ fn a_category_is_pulled_out_of_the_query() {
 }
 
 #[test]
-fn arguments_that_only_the_operation_knows_are_passed_on() {
+fn operation_arguments_are_passed_on() {
     let mut classic = Classic::start();
     let more = json!({"includeDomains": ["a.example"], "startPublishedDate": "2026-01-31T00:00:00Z",
         "category": "news", "type": "deep", "betas": ["b"]});
@@ -161,7 +161,7 @@ fn advanced_search_with_all_its_arguments() {
 }
 
 #[test]
-fn advanced_search_without_details_asks_for_text() {
+fn advanced_search_requests_text_by_default() {
     let mut classic = Classic::start();
     let tool = "web_search_advanced_exa";
     for (more, contents) in [

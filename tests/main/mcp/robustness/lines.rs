@@ -28,7 +28,7 @@ const METHODS: [&str; 14] = [
 ];
 
 #[test]
-fn random_lines_are_all_answered_once() {
+fn random_lines_get_exactly_one_response() {
     let upstream = upstream();
     // The only version with batches, and the log that tells most.
     let program = Program::new(["--tools", "default,classic"])

@@ -83,7 +83,7 @@ fn starts(webset: &Value, monitor: &Value) -> Vec<(&'static str, Value, &'static
 }
 
 #[test]
-fn work_of_every_kind_is_followed_after_a_crash() {
+fn every_kind_of_work_resumes_after_a_crash() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     let (webset, monitor) = ground(&mut server);
@@ -127,7 +127,7 @@ fn work_of_every_kind_is_followed_after_a_crash() {
 }
 
 #[test]
-fn a_start_that_exa_accepted_but_nobody_heard_of_is_found() {
+fn accepted_start_with_lost_response_is_found() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     let (webset, monitor) = ground(&mut server);
@@ -169,7 +169,7 @@ fn a_start_that_exa_accepted_but_nobody_heard_of_is_found() {
 }
 
 #[test]
-fn a_start_that_never_arrived_is_made() {
+fn lost_start_is_sent() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     sandbox.fault("research.create", "delay=60000");
@@ -186,7 +186,7 @@ fn a_start_that_never_arrived_is_made() {
 }
 
 #[test]
-fn a_start_that_cannot_be_found_is_not_repeated() {
+fn unfindable_start_is_not_repeated() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     let entities = json!([{"name": "Acme", "domain": "acme.example"}]);
@@ -221,7 +221,7 @@ fn a_start_that_cannot_be_found_is_not_repeated() {
 }
 
 #[test]
-fn a_start_whose_answer_was_lost_on_the_way_is_found_without_a_crash() {
+fn start_with_lost_response_is_found_without_a_crash() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     for fault in ["cut=after", "cut=body"] {
@@ -241,7 +241,7 @@ fn a_start_whose_answer_was_lost_on_the_way_is_found_without_a_crash() {
 }
 
 #[test]
-fn a_cancelled_task_stays_cancelled_and_exa_hears_of_it() {
+fn cancelled_task_stays_cancelled_and_cancels_upstream() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     let id = begin(&mut server, webset("startups"));
@@ -261,7 +261,7 @@ fn a_cancelled_task_stays_cancelled_and_exa_hears_of_it() {
 }
 
 #[test]
-fn a_server_that_lives_keeps_its_tasks() {
+fn live_server_keeps_its_tasks() {
     let (sandbox, _folder, file) = place();
     let mut first = connect(durable(&sandbox, &file));
     let id = begin(&mut first, webset("startups"));
@@ -302,7 +302,7 @@ fn a_server_that_lives_keeps_its_tasks() {
 }
 
 #[test]
-fn a_start_on_its_way_is_waited_for_when_the_client_goes() {
+fn pending_start_is_awaited_on_disconnect() {
     let (sandbox, _folder, file) = place();
     let mut server = connect(durable(&sandbox, &file));
     sandbox.fault("research.create", "hold=1500");

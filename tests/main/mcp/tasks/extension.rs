@@ -45,7 +45,7 @@ fn ended(server: &mut McpServer, id: &str) -> Value {
 }
 
 #[test]
-fn the_extension_is_announced() {
+fn task_extension_is_announced() {
     let (_sandbox, mut server) = pair();
     let answer = server.ask("server/discover", json!({}));
     let capabilities = &answer["result"]["capabilities"];
@@ -54,7 +54,7 @@ fn the_extension_is_announced() {
 }
 
 #[test]
-fn long_work_becomes_a_task_whose_state_holds_the_result() {
+fn long_work_becomes_a_task_with_its_result() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let mut call = webset("startups");
@@ -88,7 +88,7 @@ fn long_work_becomes_a_task_whose_state_holds_the_result() {
 }
 
 #[test]
-fn what_is_soon_done_and_who_waits_is_answered_at_once() {
+fn quick_work_returns_without_a_task() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let search = json!({"name": "web_search_exa", "arguments": {"query": "x"}});
@@ -105,7 +105,7 @@ fn what_is_soon_done_and_who_waits_is_answered_at_once() {
 }
 
 #[test]
-fn a_call_that_fails_is_complete() {
+fn failed_call_completes_the_task() {
     let (sandbox, mut server) = pair();
     sandbox.fault("research.create", "status=401");
     let id = handle(&mut server, research("x"));
@@ -115,7 +115,7 @@ fn a_call_that_fails_is_complete() {
 }
 
 #[test]
-fn a_task_is_cancelled_with_an_empty_answer() {
+fn task_cancel_returns_an_empty_result() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let id = handle(&mut server, webset("startups"));
@@ -136,7 +136,7 @@ fn a_task_is_cancelled_with_an_empty_answer() {
 }
 
 #[test]
-fn an_update_is_acknowledged() {
+fn task_update_is_acknowledged() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let id = handle(&mut server, research("x"));
@@ -157,7 +157,7 @@ fn an_update_is_acknowledged() {
 }
 
 #[test]
-fn who_does_not_know_the_extension_gets_a_plain_answer() {
+fn client_without_the_extension_gets_a_plain_result() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let id = handle(&mut server, research("x"));
@@ -177,7 +177,7 @@ fn who_does_not_know_the_extension_gets_a_plain_answer() {
 }
 
 #[test]
-fn what_only_the_earlier_version_has_is_unknown() {
+fn methods_of_the_earlier_version_are_unknown() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let id = handle(&mut server, research("x"));

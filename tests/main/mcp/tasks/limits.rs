@@ -19,7 +19,7 @@ fn life(server: &mut McpServer, task: Value) -> Value {
 }
 
 #[test]
-fn a_task_lives_as_long_as_it_may() {
+fn task_ttl_is_bounded() {
     let sandbox = Sandbox::start();
     let day = 86_400_000;
     type Case<'a> = (&'a [(&'a str, &'a str)], [u64; 4]);
@@ -59,7 +59,7 @@ fn a_task_lives_as_long_as_it_may() {
 }
 
 #[test]
-fn a_life_that_is_no_number_is_a_start_up_error() {
+fn non_numeric_ttl_aborts_start() {
     for name in [
         "EXA_MCP_DEFAULT_TASK_TTL",
         "EXA_MCP_MAX_TASK_TTL",
@@ -72,7 +72,7 @@ fn a_life_that_is_no_number_is_a_start_up_error() {
 }
 
 #[test]
-fn a_task_is_gone_after_its_life() {
+fn task_expires_after_its_ttl() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let answer = asked(&mut server, research("x"), json!({"ttl": 1_000}));
@@ -93,7 +93,7 @@ fn a_task_is_gone_after_its_life() {
 }
 
 #[test]
-fn work_that_outlives_its_task_can_be_followed_by_hand() {
+fn work_outliving_its_task_can_be_polled() {
     let (sandbox, mut server) = pair();
     sandbox.freeze(true);
     let answer = asked(&mut server, webset("startups"), json!({"ttl": 10_000}));
@@ -119,7 +119,7 @@ fn work_that_outlives_its_task_can_be_followed_by_hand() {
 }
 
 #[test]
-fn only_so_many_tasks_run_at_once() {
+fn concurrent_tasks_are_limited() {
     let sandbox = Sandbox::start();
     let mut server = with(&sandbox, &[("EXA_MCP_MAX_CONCURRENT_TASKS", "2")]);
     sandbox.freeze(true);

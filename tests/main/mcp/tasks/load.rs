@@ -28,7 +28,7 @@ fn ask_for_tasks(server: &mut McpServer, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_thousand_tasks_end_in_little_memory() {
+fn a_thousand_tasks_use_bounded_memory() {
     let sandbox = Sandbox::start();
     let folder = tempfile::tempdir().expect("a folder");
     let stores = [
@@ -94,7 +94,7 @@ fn usage(server: &McpServer, requests: u64, store: &str) {
 fn usage(_server: &McpServer, _requests: u64, _store: &str) {}
 
 #[test]
-fn exa_is_asked_at_most_once_a_second_for_each_task() {
+fn tasks_poll_at_most_once_a_second() {
     // When each piece of work was asked for, counted from its start.
     type Times = Mutex<HashMap<String, Vec<Instant>>>;
     let times: Arc<Times> = Arc::default();

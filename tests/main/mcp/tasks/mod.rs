@@ -1,17 +1,17 @@
 //! Tasks and long work, as clients see them.
 
+mod cancellation;
 mod crash;
 mod durable;
 mod extension;
-mod faults;
 mod input;
-mod life;
+mod lifecycle;
 mod limits;
 mod load;
 mod recovery;
 mod requests;
-mod unwanted;
-mod waiting;
+mod upstream_errors;
+mod wait_seconds;
 
 use serde_json::{Value, json};
 

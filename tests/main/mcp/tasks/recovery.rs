@@ -190,7 +190,7 @@ fn in_parallel<C: Send>(cases: impl IntoIterator<Item = C>, check: impl Fn(C) + 
 }
 
 #[test]
-fn work_far_down_a_long_list_is_found() {
+fn recovery_finds_work_far_down_a_list() {
     let cases = [
         (Listing::NewestFirst, 500, 3_000),
         (Listing::OldestFirst, 2_500, 700),
@@ -214,7 +214,7 @@ fn work_far_down_a_long_list_is_found() {
 }
 
 #[test]
-fn work_that_is_nowhere_in_a_long_list_is_started() {
+fn recovery_starts_work_absent_from_a_list() {
     let cases = [
         (Listing::NewestFirst, 30, 900),
         (Listing::OldestFirst, 900, 30),
@@ -229,7 +229,7 @@ fn work_that_is_nowhere_in_a_long_list_is_started() {
 }
 
 #[test]
-fn work_that_cannot_be_looked_for_is_not_started_again() {
+fn recovery_does_not_restart_unlistable_work() {
     let cases = [
         (Listing::Refused, "400 Bad Request"),
         (Listing::Circle, "leads back"),

@@ -6,7 +6,7 @@ use super::{asked, assert_error, begin, connect, durable, pair, research, result
 use crate::support::{McpServer, Outcome, Program, Sandbox, USUAL};
 
 #[test]
-fn the_version_that_knows_tasks_is_told_of_them() {
+fn tasks_capability_is_declared_per_version() {
     let sandbox = Sandbox::start();
     for (version, known) in [
         ("2024-11-05", false),
@@ -38,7 +38,7 @@ fn the_version_that_knows_tasks_is_told_of_them() {
 }
 
 #[test]
-fn tools_that_can_start_work_take_tasks() {
+fn long_running_tools_support_tasks() {
     let (_sandbox, mut server) = pair();
     for tool in server.tools() {
         let name = tool["name"].as_str().expect("a name").to_owned();
@@ -63,7 +63,7 @@ fn tools_that_can_start_work_take_tasks() {
 }
 
 #[test]
-fn every_way_to_start_work_takes_a_task() {
+fn every_tool_that_starts_work_accepts_a_task() {
     let sandbox = Sandbox::start();
     let tools = "default,toolhost,classic,research_create";
     let mut server = McpServer::upstream(&sandbox.url(), &["--tools", tools]);
@@ -86,7 +86,7 @@ fn every_way_to_start_work_takes_a_task() {
 }
 
 #[test]
-fn a_request_must_be_fit() {
+fn invalid_task_requests_are_rejected() {
     let (sandbox, mut server) = pair();
     for (task, part) in [
         (json!("x"), "task must be an object"),
@@ -119,7 +119,7 @@ fn a_request_must_be_fit() {
 }
 
 #[test]
-fn the_tasks_of_others_are_not_there() {
+fn foreign_tasks_are_not_found() {
     let sandbox = Sandbox::start();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");

@@ -1,8 +1,8 @@
 //! The toolhost: four tools whose operations have names of their own.
 
-mod at_once;
-mod long;
-mod slips;
+mod corrections;
+mod long_running;
+mod synchronous;
 
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Host {
 }
 
 #[test]
-fn the_operations_are_those_of_the_specification() {
+fn toolhost_operations_match_the_specification() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
     let listed: Vec<(Value, Value)> = server
         .tools()
@@ -98,7 +98,7 @@ fn the_operations_are_those_of_the_specification() {
 }
 
 #[test]
-fn list_operations_tells_the_schema_of_each() {
+fn list_operations_shows_schemas() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
     for (tool, _) in OPERATIONS {
         let told = server
@@ -129,7 +129,7 @@ fn list_operations_tells_the_schema_of_each() {
 }
 
 #[test]
-fn an_unknown_operation_suggests_the_one_that_was_meant() {
+fn unknown_operation_suggests_a_similar_name() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
     let refused = server
         .call("websets-async", json!({"operation": "start_serch"}))
@@ -141,7 +141,7 @@ fn an_unknown_operation_suggests_the_one_that_was_meant() {
 
 /// What another tool has is no misspelling, and an operation may have another name here.
 #[test]
-fn an_operation_of_another_tool_is_led_there() {
+fn operation_of_another_tool_is_redirected() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost,default"]);
     for (tool, operation, says) in [
         (
@@ -178,7 +178,7 @@ fn an_operation_of_another_tool_is_led_there() {
 
 /// Callers read of the names that they know, and the list tells all of those.
 #[test]
-fn refusals_and_lists_speak_of_the_names_of_the_tool() {
+fn errors_and_lists_use_toolhost_names() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
     for (tool, operation, params, field) in [
         ("exa-sync", "answer", json!({}), "question"),

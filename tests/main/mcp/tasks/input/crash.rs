@@ -16,7 +16,7 @@ fn kept(sandbox: &Sandbox, file: &Path, version: &str) -> McpServer {
 }
 
 #[test]
-fn a_task_goes_on_asking_after_a_crash() {
+fn input_request_resumes_after_a_crash() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,7 +57,7 @@ fn a_task_goes_on_asking_after_a_crash() {
 }
 
 #[test]
-fn what_cannot_be_found_again_is_not_lost_while_it_waits() {
+fn waiting_task_is_not_lost_when_unfindable() {
     let sandbox = Sandbox::start();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");

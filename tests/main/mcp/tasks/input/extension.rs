@@ -7,7 +7,7 @@ use super::{accept, ground, pair, question, search, settled, task, update};
 use crate::support::STATELESS;
 
 #[test]
-fn a_task_of_the_extension_asks_and_goes_on_with_the_answer() {
+fn extension_task_requests_input_and_continues() {
     let (sandbox, mut server) = pair(STATELESS);
     let webset = ground(&mut server);
     let id = task(&mut server, search());
@@ -49,7 +49,7 @@ fn a_task_of_the_extension_asks_and_goes_on_with_the_answer() {
 }
 
 #[test]
-fn every_other_answer_ends_a_task_of_the_extension_in_words() {
+fn other_input_ends_the_extension_task_with_an_explanation() {
     let (sandbox, mut server) = pair(STATELESS);
     let cases = [
         (json!({"action": "decline"}), "the user declined"),

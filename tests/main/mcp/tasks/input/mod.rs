@@ -114,7 +114,7 @@ fn asked(server: &mut McpServer) -> Value {
 }
 
 #[test]
-fn a_waiting_task_can_be_cancelled() {
+fn waiting_task_can_be_cancelled() {
     for version in [USUAL, STATELESS] {
         let (sandbox, mut server) = pair(version);
         let id = task(&mut server, search());
@@ -139,7 +139,7 @@ fn a_waiting_task_can_be_cancelled() {
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_is_told_in_words() {
+fn client_without_elicitation_gets_an_explanation() {
     for version in [USUAL, STATELESS] {
         let (sandbox, mut server) = pair(version);
         if version == STATELESS {

@@ -16,7 +16,7 @@ fn careful() -> (Recorder, McpServer) {
 }
 
 #[test]
-fn a_deletion_as_a_task_waits_for_consent() {
+fn delete_task_waits_for_consent() {
     let (recorder, mut server) = careful();
     let id = task(&mut server, delete());
     let told = server.notification(STATUS);
@@ -58,7 +58,7 @@ fn a_deletion_as_a_task_waits_for_consent() {
 }
 
 #[test]
-fn without_consent_a_task_deletes_nothing() {
+fn delete_task_without_consent_deletes_nothing() {
     let (recorder, mut server) = careful();
     for answer in [
         json!({"result": {"action": "decline"}}),
@@ -84,7 +84,7 @@ fn without_consent_a_task_deletes_nothing() {
 }
 
 #[test]
-fn a_client_that_went_away_is_asked_again_when_it_waits_again() {
+fn reconnected_client_gets_the_input_request_again() {
     let (recorder, mut server) = careful();
     let id = task(&mut server, delete());
     let waits = server.send("tasks/result", json!({"taskId": id}));
@@ -102,7 +102,7 @@ fn a_client_that_went_away_is_asked_again_when_it_waits_again() {
 }
 
 #[test]
-fn an_answer_that_never_comes_ends_the_task_before_its_life() {
+fn unanswered_input_ends_the_task_before_its_ttl() {
     let (recorder, mut server) = careful();
     let mut call = delete();
     call["task"] = json!({"ttl": 6_000});

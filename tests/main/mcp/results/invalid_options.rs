@@ -1,0 +1,319 @@
+//! Options that cannot be meant: what is said, and what is put right.
+
+use serde_json::{Value, json};
+
+use super::{Desk, joined, specimens};
+use crate::support::Failure;
+
+#[track_caller]
+fn refused(desk: &mut Desk, options: Value) -> Failure {
+    let failure = desk.search(options.clone()).failure();
+    failure.assert_code(-32602, "INVALID_PARAMS");
+    assert_eq!(desk.asked(), 0, "{options}");
+    failure
+}
+
+#[test]
+fn invalid_options_are_rejected_before_sending() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for (options, field, parts) in [
+        (
+            json!({"content_level": "everything"}),
+            "content_level",
+            vec!["summary", "standard", "full", "everything"],
+        ),
+        (
+            json!({"output_format": "html"}),
+            "output_format",
+            vec!["markdown", "json"],
+        ),
+        (
+            json!({"max_tokens": 0}),
+            "max_tokens",
+            vec!["at least 1", "0"],
+        ),
+        (json!({"max_tokens": -5}), "max_tokens", vec!["at least 1"]),
+        (
+            json!({"max_tokens": 99_999_999}),
+            "max_tokens",
+            vec!["at most 1000000"],
+        ),
+        (json!({"index": -1}), "index", vec!["at least 0"]),
+        (json!({"index": 1.5}), "index", vec!["1.5"]),
+        (json!({"offset": "last"}), "offset", vec!["last"]),
+        (json!({"limit": 0}), "limit", vec!["at least 1"]),
+        (json!({"cache_id": ""}), "cache_id", vec!["empty"]),
+        (json!({"fields": []}), "fields", vec!["at least 1 entry"]),
+        (json!({"fresh": "perhaps"}), "fresh", vec!["perhaps"]),
+        (
+            json!({"filters": {"minScore": "high"}}),
+            "filters.minScore",
+            vec!["high"],
+        ),
+        (
+            json!({"filters": {"maxResults": 0}}),
+            "filters.maxResults",
+            vec!["at least 1"],
+        ),
+        (
+            json!({"filters": {"titleContains": ""}}),
+            "filters.titleContains",
+            vec!["empty"],
+        ),
+        (
+            json!({"filters": {"includeDomains": [""]}}),
+            "filters.includeDomains[0]",
+            vec!["empty"],
+        ),
+        (
+            json!({"filters": {"afterDate": "last week"}}),
+            "filters.afterDate",
+            vec!["last week", "2024-05-31"],
+        ),
+        (
+            json!({"filters": {"beforeDate": "2024-13-01"}}),
+            "filters.beforeDate",
+            vec!["2024-13-01"],
+        ),
+        (
+            json!({"filters": {"afterDate": "2023-02-29"}}),
+            "filters.afterDate",
+            vec!["2023-02-29"],
+        ),
+        (
+            json!({"filters": {"afterDate": "01/02/2024"}}),
+            "filters.afterDate",
+            vec!["01/02/2024"],
+        ),
+        (json!({"filters": "recent"}), "filters", vec!["recent"]),
+    ] {
+        let failure = refused(&mut desk, options.clone());
+        assert_eq!(failure.fields(), [field], "{options}");
+        failure.assert_says(&parts);
+        // The example is a whole call, with the option that went wrong put right.
+        let example = failure.error["example"].as_object().expect("an example");
+        for name in options.as_object().expect("options").keys() {
+            assert!(example.contains_key(name), "{options}");
+        }
+        let looks_back = example.contains_key("cache_id");
+        assert_eq!(example.contains_key("query"), !looks_back, "{options}");
+        if !example.contains_key("cache_id") {
+            desk.search(Value::Object(example.clone())).shown();
+            desk.asked();
+        }
+    }
+}
+
+/// Everything that is wrong is told at once.
+#[test]
+fn several_problems_are_reported_together() {
+    let failure = refused(
+        &mut Desk::answering(&specimens::pages()),
+        json!({"content_level": "all", "max_tokens": 0, "filters": {"minScore": "x"}}),
+    );
+    assert_eq!(
+        failure.fields(),
+        ["content_level", "filters.minScore", "max_tokens"]
+    );
+}
+
+#[test]
+fn unknown_filter_suggests_a_similar_name() {
+    for (given, meant) in [
+        ("minScor", "minScore"),
+        ("domains", "includeDomains"),
+        ("afterdate2", "afterDate"),
+    ] {
+        let failure = refused(
+            &mut Desk::answering(&specimens::pages()),
+            json!({"filters": {given: 1}}),
+        );
+        failure.assert_says(&[given, meant]);
+    }
+}
+
+#[test]
+fn index_out_of_range_reports_the_range() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for index in [3, 100] {
+        let failure = desk.search(json!({"index": index})).failure();
+        failure.assert_code(-32602, "INVALID_PARAMS");
+        assert_eq!(failure.fields(), ["index"]);
+        failure.assert_says(&[&index.to_string(), "3 results", "0 to 2"]);
+    }
+    // The answer that was paid for is kept all the same.
+    assert_eq!(desk.asked(), 1);
+    let mut desk = Desk::answering(&json!({"results": []}));
+    let failure = desk.search(json!({"index": 0})).failure();
+    failure.assert_says(&["no results"]);
+}
+
+/// A call that was made is not said not to have been, and its answer can be had without another.
+#[test]
+fn index_out_of_range_reports_that_the_call_was_executed() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let failure = desk.search(json!({"index": 3})).failure();
+    failure.assert_says(&["`search` was called", "3 results"]);
+    assert!(!failure.text.contains("not called"), "{}", failure.text);
+    let id = failure.error["cacheId"].as_str().expect("an id").to_owned();
+    failure.assert_says(&[&id]);
+    let (_, shown) = desk.search(json!({"cache_id": id, "index": 2})).shown();
+    assert_eq!(shown["metadata"]["returned"], 1);
+    assert_eq!(desk.asked(), 1);
+    let kept = desk.search(json!({"cache_id": id, "index": 3})).failure();
+    kept.assert_says(&["was not called", "0 to 2"]);
+}
+
+#[test]
+fn write_result_is_shown_despite_index() {
+    let mut desk =
+        Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
+    let args = json!({"search": {"query": "q", "count": 1}});
+    let (text, shown) = desk
+        .operate("websets.create", args, json!({"index": 7}))
+        .shown();
+    assert_eq!(shown["results"][0]["id"], "webset_1");
+    let warning = shown["metadata"]["warnings"][0]
+        .as_str()
+        .expect("a warning");
+    assert!(warning.contains("no result 7"), "{warning}");
+    assert!(text.contains("no result 7"), "{text}");
+}
+
+/// Whoever looks at a kept answer is told what is wrong with its id, not with what would be asked.
+#[test]
+fn malformed_result_id_is_reported() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for id in [json!(5), json!({"id": "r_x"}), json!([])] {
+        let call = json!({"cache_id": id});
+        let failure = desk.server.call_plainly("web_search_exa", call).failure();
+        assert!(!failure.text.contains("query"), "{}", failure.text);
+        let named = failure.text.contains("cache_id") || failure.text.contains("cached result");
+        assert!(named, "{}", failure.text);
+    }
+    assert_eq!(desk.asked(), 0);
+}
+
+#[test]
+fn cached_read_rejects_fresh() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let (_, shown) = desk.search(json!({})).shown();
+    let id = super::cache_id(&shown);
+    let options = json!({"cache_id": id, "fresh": true});
+    let (text, shown) = desk.search(options).shown();
+    assert_eq!(desk.asked(), 1);
+    let told = shown["metadata"]["corrections"].to_string();
+    assert!(told.contains("`fresh` was ignored"), "{told}");
+    assert!(text.contains("fresh"), "{text}");
+}
+
+#[test]
+fn option_mistakes_are_corrected_and_reported() {
+    for (slip, name, value, notes) in [
+        (
+            json!({"contentLevel": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"Content-Level": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_levl": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_level": "SUMMARY"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_level": " summary "}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+    ] {
+        let mut desk = Desk::answering(&specimens::pages());
+        let (_, shown) = desk.search(slip.clone()).shown();
+        assert_eq!(shown["metadata"][name], value, "{slip}");
+        let mended = shown["metadata"]["corrections"].as_array().expect("notes");
+        assert_eq!(mended.len(), notes, "{slip}: {mended:?}");
+        assert_eq!(
+            desk.recorder.only().json(),
+            Some(json!({"query": "q"})),
+            "{slip}"
+        );
+    }
+    for (slip, returned) in [
+        (json!({"limit": "2"}), 2),
+        (json!({"offset": 1.0}), 2),
+        (json!({"filters": {"minScore": "0.5"}}), 2),
+        (json!({"filters": {"include_domains": "beta.example"}}), 1),
+        (json!({"filters": "{\"minScore\": 0.9}"}), 1),
+        (json!({"fields": "title"}), 3),
+        (json!({"fresh": "true", "limit": "1"}), 1),
+        (
+            json!({"limit": null, "filters": null, "content_level": null}),
+            3,
+        ),
+    ] {
+        let mut desk = Desk::answering(&specimens::pages());
+        let (_, shown) = desk.search(slip.clone()).shown();
+        assert_eq!(shown["metadata"]["returned"], returned, "{slip}");
+    }
+}
+
+/// Options may stand among the arguments of the operation; that is told.
+#[test]
+fn options_among_arguments_are_recognised() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let args = json!({"query": "q", "content_level": "summary", "output_format": "json"});
+    let (_, shown) = desk.operate("search", args, json!({})).shown();
+    assert_eq!(shown["metadata"]["contentLevel"], "summary");
+    assert_eq!(
+        shown["metadata"]["corrections"].as_array().map(Vec::len),
+        Some(2)
+    );
+    assert_eq!(desk.recorder.only().json(), Some(json!({"query": "q"})));
+}
+
+/// Every surface refuses in the same way.
+#[test]
+fn every_tool_set_explains_invalid_options() {
+    for (set, tool, call) in [
+        ("default", "web_search_exa", json!({"query": "q"})),
+        (
+            "default",
+            "exa_api",
+            json!({"operation": "search", "args": {"query": "q"}}),
+        ),
+        (
+            "toolhost",
+            "exa-sync",
+            json!({"operation": "search", "params": {"query": "q"}}),
+        ),
+        ("granular", "search", json!({"query": "q"})),
+    ] {
+        let mut desk = Desk::offering(set, &specimens::pages());
+        for options in [
+            json!({"content_level": "x"}),
+            json!({"max_tokens": 0}),
+            json!({"filters": {"afterDate": "x"}}),
+        ] {
+            let failure = desk
+                .server
+                .call_plainly(tool, joined(call.clone(), &options))
+                .failure();
+            failure.assert_code(-32602, "INVALID_PARAMS");
+        }
+        assert_eq!(desk.asked(), 0, "{tool}");
+    }
+}

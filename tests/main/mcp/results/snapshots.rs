@@ -1,0 +1,202 @@
+//! Every renderer as it looks: golden files that a reviewer can read.
+//!
+//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main snapshots` writes them anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::json::all;
+use super::{Desk, specimens};
+use crate::support::{Outcome, assert_none};
+
+/// Set to write the files instead of comparing them.
+pub(super) const UPDATE: &str = "EXA_UPDATE_SNAPSHOTS";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/render")
+}
+
+/// The text of an answer without what is different every time.
+pub(super) fn stable(outcome: Outcome, extension: &str) -> String {
+    let links: Vec<String> = outcome
+        .links
+        .iter()
+        .map(|link| format!("\n{link}"))
+        .collect();
+    let (text, shown) = outcome.shown();
+    let metadata = &shown["metadata"];
+    let text = match extension {
+        "json" => {
+            let mut text: Value = serde_json::from_str(&text).expect("JSON");
+            text["metadata"]["tokenEstimate"] = json!(0);
+            serde_json::to_string_pretty(&text).expect("JSON")
+        }
+        _ => text.replace(
+            &format!("~{} tokens", metadata["tokenEstimate"]),
+            "~0 tokens",
+        ),
+    };
+    let text = format!("{text}{}\n", links.concat());
+    let text = match metadata["cacheId"].as_str() {
+        Some(id) => text.replace(id, "r_aaaaaaaaaaaaaaaaaaaa"),
+        None => text,
+    };
+    match text.split_once("<untrusted id=").map(|(_, rest)| rest) {
+        Some(rest) => {
+            let number = rest.get(..6).expect("six digits").to_owned();
+            text.replace(&format!("untrusted id={number}"), "untrusted id=000000")
+        }
+        None => text,
+    }
+}
+
+/// All snapshots by file name.
+fn snapshots() -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for (name, operation, args, answer) in all() {
+        let mut desk = Desk::answering(&answer);
+        for level in ["summary", "standard", "full"] {
+            for (format, extension) in [("markdown", "md"), ("json", "json")] {
+                let options =
+                    json!({"content_level": level, "output_format": format, "fresh": true});
+                let outcome = desk.operate(operation, args.clone(), options);
+                files.insert(
+                    format!("{name}.{level}.{extension}"),
+                    stable(outcome, extension),
+                );
+            }
+        }
+    }
+    for (name, mut desk, tool, call) in special() {
+        let outcome = desk.server.call_plainly(tool, call);
+        files.insert(format!("{name}.md"), stable(outcome, "md"));
+    }
+    files
+}
+
+/// Answers with something unusual to tell.
+fn special() -> Vec<(&'static str, Desk, &'static str, Value)> {
+    let search = |options: Value| {
+        super::joined(
+            json!({"operation": "search", "args": {"query": "q"}}),
+            &options,
+        )
+    };
+    let mut warned = specimens::pages();
+    warned["warnings"] = json!(["Only a part of the index was searched | retry"]);
+    let nested = json!({"id": "x", "title": "Nested", "list": [{"a": 1, "b": [{"c": [1, 2]}, {"c": []}]}, ["x", ["y"]], null],
+        "text": "```rust\nfn main() {}\n```\n\n# No heading", "empty": {}, "words": ["one", "two"]});
+    let odd = json!({"results": [
+        {"url": "https://a.example/(x)|y", "title": "`a` | [b](c) <d> *e* _f_\n# g \\", "author": "1. h"},
+        {"url": "javascript:alert(1)", "title": null, "score": 1},
+        "only text", 7, null,
+    ]});
+    let started = json!({"id": "search_1", "status": "created", "query": "q", "count": 10, "progress": {"found": 0, "completion": 0}});
+    let many: Vec<Value> = (0..25)
+        .map(|number| {
+            json!({"url": format!("https://a.example/{number}"), "title": format!("Page {number}"),
+        "text": specimens::long_text(&format!("topic {number}"))})
+        })
+        .collect();
+    vec![
+        (
+            "empty",
+            Desk::answering(&json!({"results": []})),
+            "exa_api",
+            search(json!({})),
+        ),
+        (
+            "warnings",
+            Desk::answering(&warned),
+            "exa_api",
+            search(json!({"contentLevel": "summary", "all": true, "offset": 9})),
+        ),
+        (
+            "filtered",
+            Desk::answering(&specimens::pages()),
+            "exa_api",
+            search(
+                json!({"content_level": "summary", "filters": {"minScore": 0.5, "excludeDomains": ["alpha.example"], "afterDate": "2020"}}),
+            ),
+        ),
+        (
+            "fields",
+            Desk::answering(&specimens::pages()),
+            "exa_api",
+            search(json!({"fields": ["title", "highlights", "nothing"]})),
+        ),
+        (
+            "one",
+            Desk::answering(&specimens::pages()),
+            "exa_api",
+            search(json!({"index": 1})),
+        ),
+        (
+            "nested",
+            Desk::answering(&nested),
+            "manage_websets",
+            json!({"operation": "websets.get", "args": {"websetId": "x"}, "content_level": "full"}),
+        ),
+        (
+            "odd",
+            Desk::answering(&odd),
+            "exa_api",
+            search(json!({"content_level": "full"})),
+        ),
+        (
+            "odd.summary",
+            Desk::answering(&odd),
+            "exa_api",
+            search(json!({"content_level": "summary"})),
+        ),
+        (
+            "cut",
+            Desk::answering(&json!({"results": many})),
+            "exa_api",
+            search(json!({"content_level": "full", "max_tokens": 700})),
+        ),
+        (
+            "toolhost",
+            Desk::offering("toolhost", &started),
+            "websets-async",
+            json!({"operation": "start_search", "params": {"websetId": "webset_1", "query": "q"}}),
+        ),
+        (
+            "named",
+            Desk::answering(&specimens::pages()),
+            "web_search_exa",
+            json!({"query": "q", "content_level": "summary"}),
+        ),
+    ]
+}
+
+#[test]
+fn rendered_results_match_snapshots() {
+    let files = snapshots();
+    let folder = folder();
+    if std::env::var_os(UPDATE).is_some() {
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).expect("a folder");
+        for (name, text) in &files {
+            fs::write(folder.join(name), text).expect("a file");
+        }
+        return;
+    }
+    let mut problems = Vec::new();
+    for (name, text) in &files {
+        match fs::read_to_string(folder.join(name)) {
+            Ok(known) if known == *text => {}
+            Ok(known) => problems.push(format!("{name} was\n{known}\nand is\n{text}")),
+            Err(error) => problems.push(format!("{name}: {error}; {UPDATE}=1 writes it")),
+        }
+    }
+    let known = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let names = known.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let surplus = names.filter(|name| !files.contains_key(name));
+    problems
+        .extend(surplus.map(|name| format!("{name} belongs to nothing; {UPDATE}=1 removes it")));
+    assert_none(&problems);
+}

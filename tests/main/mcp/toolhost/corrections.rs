@@ -1,0 +1,92 @@
+//! Slips in the toolhost's own names are as harmless as in those of the operations behind them.
+
+use serde_json::{Value, json};
+
+use super::Host;
+use crate::support::{McpServer, Recorder, Reply};
+
+/// Calls an operation and gives the body that was sent, and what was put right.
+#[track_caller]
+fn sent(tool: &str, operation: &str, params: Value) -> (Value, Value) {
+    let recorder = Recorder::always(Reply::json(200, &json!({"id": "x", "status": "created"})));
+    let mut server = McpServer::recorded(&recorder, &["--tools", "toolhost"]);
+    let call = json!({"operation": operation, "params": params});
+    let answer = server.call(tool, call).success();
+    let body = recorder.only().json().expect("a body");
+    (body, answer.get("corrections").cloned().unwrap_or_default())
+}
+
+const CADENCE: &str = "0 9 * * 1";
+
+/// What a monitor that searches for banks is created with.
+fn monitor() -> Value {
+    let behavior = json!({"type": "search", "config": {"query": "banks", "count": 10}});
+    json!({"websetId": "w", "cadence": {"cron": CADENCE}, "behavior": behavior})
+}
+
+#[test]
+fn toolhost_names_are_translated() {
+    let (body, mended) = sent("exa-sync", "answer", json!({"question": "Who?"}));
+    assert_eq!((body, mended), (json!({"query": "Who?"}), Value::Null));
+    let params =
+        json!({"websetId": "w", "cadence": {"cron": CADENCE}, "searchParams": {"query": "banks"}});
+    assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
+    let filters = json!({"includeDomains": ["a.example"], "category": "news"});
+    let (body, _) = sent(
+        "exa-sync",
+        "search",
+        json!({"query": "x", "filters": filters}),
+    );
+    assert_eq!(
+        body,
+        json!({"query": "x", "includeDomains": ["a.example"], "category": "news"})
+    );
+}
+
+#[test]
+fn different_case_of_an_operation_is_accepted() {
+    let (body, mended) = sent("exa-sync", "answer", json!({"Question": "Who?"}));
+    assert_eq!(body, json!({"query": "Who?"}));
+    assert!(mended.is_array(), "the slip has to be told");
+    let params =
+        json!({"websetId": "w", "cadence": {"cron": CADENCE}, "search_params": {"query": "banks"}});
+    assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
+}
+
+#[test]
+fn params_as_json_text_are_accepted() {
+    let params = json!({"websetId": "w", "cadence": {"cron": CADENCE}, "searchParams": "{\"query\": \"banks\"}"});
+    assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
+}
+
+/// A filter that gets lost without a word makes a wrong answer look right.
+#[test]
+fn filters_as_json_text_are_accepted() {
+    let params = json!({"query": "x", "filters": "{\"includeDomains\": [\"a.example\"]}"});
+    let (body, _) = sent("exa-sync", "search", params);
+    assert_eq!(body, json!({"query": "x", "includeDomains": ["a.example"]}));
+}
+
+#[test]
+fn suggested_follow_up_is_callable_after_a_correction() {
+    let mut host = Host::start();
+    let search = json!({"search": {"query": "banks", "count": 2}});
+    let webset = host.call("websets-sync", "create_webset", search);
+    for name in ["websetId", "webset_id", "webset"] {
+        let params = json!({name: webset["id"], "query": "banks"});
+        let started = host.call("websets-async", "start_search", params);
+        let expected = json!({"websetId": webset["id"], "searchId": started["operationId"]});
+        assert_eq!(started["checkWith"]["params"], expected, "{name}");
+        host.follow("websets-async", &started["checkWith"]);
+        host.follow("websets-async", &started["cancelWith"]);
+    }
+}
+
+#[test]
+fn listing_an_unknown_operation_is_an_error() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    let call = json!({"operation": "list_operations", "params": {"operation": "serch"}});
+    let refused = server.call("exa-sync", call).failure();
+    refused.assert_code(-32602, "INVALID_PARAMS");
+    refused.assert_says(&["`serch`", "`search`"]);
+}

@@ -1,0 +1,159 @@
+//! Work that takes time: started, followed and stopped.
+
+use serde_json::{Value, json};
+
+use super::{Host, names};
+
+/// Checks what an answer to a `start_…` has to tell.
+#[track_caller]
+fn assert_started(answer: &Value, check: &str, cancel: Option<&str>) {
+    assert!(answer["operationId"].is_string(), "{answer}");
+    assert!(answer["status"].is_string(), "{answer}");
+    let message = answer["message"].as_str().expect("a message");
+    assert!(message.contains(check), "{message}");
+    assert_eq!(answer["checkWith"]["operation"], check, "{answer}");
+    assert!(answer["checkWith"]["params"].is_object(), "{answer}");
+    match cancel {
+        Some(cancel) => {
+            assert!(message.contains(cancel), "{message}");
+            assert_eq!(answer["cancelWith"]["operation"], cancel, "{answer}");
+            assert_eq!(
+                answer["cancelWith"]["params"],
+                answer["checkWith"]["params"]
+            );
+        }
+        None => assert_eq!(answer.get("cancelWith"), None, "{answer}"),
+    }
+}
+
+#[track_caller]
+fn assert_state(answer: &Value, started: &Value, status: &str, complete: bool) {
+    assert_eq!(answer["operationId"], started["operationId"], "{answer}");
+    assert_eq!(answer["status"], status, "{answer}");
+    assert_eq!(answer["isComplete"], complete, "{answer}");
+}
+
+#[test]
+fn long_websets_work_is_started_followed_and_stopped() {
+    let mut host = Host::start();
+    let tool = "websets-async";
+    let webset = host.call(
+        "websets-sync",
+        "create_webset",
+        json!({"search": {"query": "x", "count": 2}}),
+    );
+    let id = &webset["id"];
+    let starts = [
+        (
+            "start_search",
+            json!({"websetId": id, "query": "banks in Berlin"}),
+            "check_search",
+            "cancel_search",
+        ),
+        (
+            "start_enrichment",
+            json!({"websetId": id, "description": "Email", "format": "email"}),
+            "check_enrichment",
+            "cancel_enrichment",
+        ),
+    ];
+    for (start, params, check, cancel) in starts {
+        let first = host.call(tool, start, params.clone());
+        assert_started(&first, check, Some(cancel));
+        let state = host.follow(tool, &first["checkWith"]);
+        assert_eq!(state["isComplete"], false, "{state}");
+        let stopped = host.follow(tool, &first["cancelWith"]);
+        assert_eq!(stopped["operationId"], first["operationId"]);
+        assert_eq!(stopped["status"], "canceled", "{stopped}");
+        assert!(stopped["message"].is_string(), "{stopped}");
+        assert_state(
+            &host.follow(tool, &first["checkWith"]),
+            &first,
+            "canceled",
+            true,
+        );
+
+        let second = host.call(tool, start, params);
+        host.sandbox.advance(30_000);
+        let state = host.follow(tool, &second["checkWith"]);
+        assert_state(&state, &second, "completed", true);
+        if start == "start_search" {
+            assert_eq!(state["progress"]["completion"], 100, "{state}");
+        }
+    }
+}
+
+#[test]
+fn a_monitor_is_started_followed_and_stopped() {
+    let mut host = Host::start();
+    let tool = "websets-async";
+    let webset = host.call(
+        "websets-sync",
+        "create_webset",
+        json!({"search": {"query": "x", "count": 2}}),
+    );
+    let started = host.call(tool, "start_monitor", json!({"websetId": webset["id"],
+        "cadence": {"cron": "0 9 * * 1", "timezone": "Europe/Berlin"}, "searchParams": {"query": "banks"}}));
+    assert_started(&started, "check_monitor_runs", Some("stop_monitor"));
+    let config = &started["result"]["behavior"];
+    assert_eq!(config["type"], "search");
+    assert_eq!(config["config"]["count"], 10);
+    // The first run comes with the first Monday.
+    host.sandbox.advance(8 * 24 * 3600 * 1000);
+    assert_state(
+        &host.follow(tool, &started["checkWith"]),
+        &started,
+        "completed",
+        true,
+    );
+    let stopped = host.follow(tool, &started["cancelWith"]);
+    assert_eq!(stopped["operationId"], started["operationId"]);
+    // It is gone, whatever state it was in when it was deleted.
+    let status = stopped["status"].as_str().expect("a status");
+    assert!(!["enabled", "disabled"].contains(&status), "{stopped}");
+    let gone = host
+        .server
+        .call(tool, started["checkWith"].clone())
+        .failure();
+    gone.assert_code(-32003, "RESOURCE_NOT_FOUND");
+}
+
+#[test]
+fn every_long_websets_operation_is_covered() {
+    let tested = ["search", "enrichment"]
+        .into_iter()
+        .flat_map(|kind| ["start", "check", "cancel"].map(|verb| format!("{verb}_{kind}")));
+    let monitor = ["start_monitor", "check_monitor_runs", "stop_monitor"].map(str::to_owned);
+    let tested: Vec<String> = tested.chain(monitor).collect();
+    assert_eq!(names("websets-async")[1..], tested);
+}
+
+#[test]
+fn research_is_started_and_followed_but_cannot_be_cancelled() {
+    let mut host = Host::start();
+    let tool = "exa-async";
+    let params = json!({"instructions": "Compare heat pumps", "model": "exa-research-fast"});
+    let started = host.call(tool, "start_research", params);
+    assert_started(&started, "check_research", Some("cancel_research"));
+    let message = started["message"].as_str().expect("a message");
+    assert!(message.contains("cannot cancel"), "{message}");
+    assert_eq!(
+        host.follow(tool, &started["checkWith"])["isComplete"],
+        false
+    );
+    let call = json!({"operation": "cancel_research", "params": started["checkWith"]["params"]});
+    let refused = host.server.call(tool, call).failure();
+    refused.assert_says(&["cannot cancel", "check_research"]);
+    assert_eq!(refused.error["supported"], false);
+    host.called.push("cancel_research".to_owned());
+    host.sandbox.advance(120_000);
+    assert_state(
+        &host.follow(tool, &started["checkWith"]),
+        &started,
+        "completed",
+        true,
+    );
+    let answer = host.call(tool, "stream_answer", json!({"question": "Who?"}));
+    assert!(answer["answer"].is_string(), "{answer}");
+    host.assert_all_called(tool);
+}
