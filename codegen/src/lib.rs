@@ -1,30 +1,30 @@
 //! Generates clients, operations, schemas and snapshots from the specs in `data-design/`.
 //!
-//! Each stage is a module, in this order: [`load`] → [`overlay`] → [`references`] → [`operations`]
-//! (with [`parameters`], [`body`] and [`schemas`]) → [`tools`] → [`lower`] → [`clients`] → [`glue`] →
-//! [`snapshots`] → [`output`]. [`diff`] compares two results.
+//! Each stage is a module, in this order: `load` → `overlay` → `references` → `operations` (with
+//! `parameters`, `body` and `schemas`) → `tools` → `lower` → `clients` → `glue` → `snapshots` →
+//! `output`. [`diff`] compares two results.
 
-pub mod body;
-pub mod clients;
+mod body;
+mod clients;
 pub mod diff;
 pub mod error;
 pub mod fingerprint;
-pub mod glue;
+mod glue;
 pub mod load;
-pub mod lower;
-pub mod model;
-pub mod names;
-pub mod operations;
+mod lower;
+mod model;
+mod names;
+mod operations;
 pub mod output;
-pub mod overlay;
-pub mod parameters;
-pub mod prices;
+mod overlay;
+mod parameters;
+mod prices;
 mod prompts;
-pub mod references;
-pub mod schemas;
+mod references;
+mod schemas;
 pub mod snapshot_loader;
-pub mod snapshots;
-pub mod surface;
+mod snapshots;
+mod surface;
 mod surface_check;
 pub mod tools;
 

@@ -23,8 +23,9 @@ const COUNTS: &[&str] = &["count", "included", "subpages"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceFile {
-    /// The date when the prices were last compared with their sources.
-    pub checked: String,
+    /// The date when the prices were last compared with their sources. Required, but not used.
+    #[serde(rename = "checked")]
+    _checked: String,
     /// The currency of all prices.
     pub currency: String,
     /// Dotted path of the field with the cost of a response or of a finished run.

@@ -6,6 +6,7 @@ macro_rules! rules {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum LoweringRule { $(#[doc = $reason] $name,)* }
 
+        #[cfg(test)]
         impl LoweringRule {
             /// All rules, sorted by id.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
@@ -61,6 +62,7 @@ pub struct LoweringRules {
 
 impl LoweringRules {
     /// Returns all rules except one.
+    #[cfg(test)]
     pub fn without(rule: LoweringRule) -> Self {
         Self {
             disabled: Some(rule),
