@@ -91,18 +91,18 @@ impl Header<'_> {
         let envelope = &self.input.envelope;
         let own = envelope.rest.get("costDollars").and_then(total);
         own.or_else(|| match envelope.results.as_slice() {
-            [thing] => thing.get("costDollars").and_then(total),
+            [single] => single.get("costDollars").and_then(total),
             _ => None,
         })
     }
 
     fn request_id(&self) -> Value {
         let envelope = &self.input.envelope;
-        let thing = || match envelope.results.as_slice() {
-            [thing] => thing.get("requestId"),
+        let of_single = || match envelope.results.as_slice() {
+            [single] => single.get("requestId"),
             _ => None,
         };
-        match envelope.rest.get("requestId").or_else(thing) {
+        match envelope.rest.get("requestId").or_else(of_single) {
             None | Some(Value::Null) => Value::Null,
             Some(Value::String(id)) => json!(truncated(id, MAX_WARNING_CHARS).0),
             Some(other) => json!(other.to_string()),

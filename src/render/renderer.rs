@@ -277,9 +277,9 @@ pub(super) fn is_one_line_per_result(view: &View) -> bool {
 
 /// Warns about a budget that the header alone may exceed.
 fn tiny_budget(view: &View) -> Option<String> {
-    let most = view.max_tokens;
-    (most < MIN_BUDGET)
-        .then(|| format!("max_tokens {most} is too small; use at least {MIN_BUDGET}"))
+    let max_tokens = view.max_tokens;
+    (max_tokens < MIN_BUDGET)
+        .then(|| format!("max_tokens {max_tokens} is too small; use at least {MIN_BUDGET}"))
 }
 
 /// Warns about filters beside `index`, which shows its result regardless of them.

@@ -43,16 +43,16 @@ pub(super) fn arguments(
 
 /// Replaces the names of the operation in a validation error with those of the entry.
 pub(super) fn with_entry_names(entry: &Entry, mut error: ValidationError) -> ValidationError {
-    for (own, behind) in &entry.rename {
+    for (own, target) in &entry.rename {
         for problem in &mut error.problems {
-            problem.path = rename_path(&problem.path, behind, own);
+            problem.path = rename_path(&problem.path, target, own);
             for end in ["`", ".", "["] {
-                let (old, new) = (format!("`{behind}{end}"), format!("`{own}{end}"));
+                let (old, new) = (format!("`{target}{end}"), format!("`{own}{end}"));
                 problem.message = problem.message.replace(&old, &new);
             }
         }
         for name in &mut error.missing {
-            *name = rename_path(name, behind, own);
+            *name = rename_path(name, target, own);
         }
     }
     if let Value::Object(example) = &mut *error.example {
@@ -61,9 +61,9 @@ pub(super) fn with_entry_names(entry: &Entry, mut error: ValidationError) -> Val
     error
 }
 
-/// Renames a path that is at or below `behind`.
-fn rename_path(place: &str, behind: &str, own: &str) -> String {
-    match place.strip_prefix(behind) {
+/// Renames a path that is at or below `target`.
+fn rename_path(place: &str, target: &str, own: &str) -> String {
+    match place.strip_prefix(target) {
         Some(rest) if rest.is_empty() || rest.starts_with(['.', '[']) => format!("{own}{rest}"),
         _ => place.to_owned(),
     }
@@ -71,8 +71,8 @@ fn rename_path(place: &str, behind: &str, own: &str) -> String {
 
 /// Renames the arguments of an example and removes those with defaults.
 fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
-    for (own, behind) in &entry.rename {
-        if let Some(value) = path::take(example, behind) {
+    for (own, target) in &entry.rename {
+        if let Some(value) = path::take(example, target) {
             example.insert(own.clone(), value);
         }
     }
@@ -80,8 +80,8 @@ fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
         path::take(example, filled);
     }
     let is_left = |name: &str| {
-        let behind = |path: &String| path.split('.').next() == Some(name) && path.contains('.');
-        entry.defaults.keys().any(behind)
+        let target = |path: &String| path.split('.').next() == Some(name) && path.contains('.');
+        entry.defaults.keys().any(target)
     };
     example.retain(|name, value| {
         let is_empty = value.as_object().is_some_and(Map::is_empty);

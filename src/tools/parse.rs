@@ -397,12 +397,12 @@ fn host_call(entries: &[plan::Entry], mut arguments: Map<String, Value>) -> Tool
     let found = index.and_then(|index| Some((index, entries.get(index)?)));
     let (index, entry) = found.ok_or_else(|| discovery::unknown_operation(&name, known()))?;
     let Some(operation_name) = &entry.operation else {
-        let why = entry
+        let reason = entry
             .unsupported
             .as_deref()
             .unwrap_or("Exa cannot do this.");
         let details = json!({"operation": entry.name, "supported": false});
-        return Err(ToolError::invalid_request(why, details));
+        return Err(ToolError::invalid_request(reason, details));
     };
     let Value::Object(params) = params else {
         let details = json!({"operation": entry.name});

@@ -257,8 +257,8 @@ async fn notifies_only_the_owner_of_changes() {
     let id = cache_result(&results, &ann(), "t");
     assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
     results.remove_oldest();
-    let gone = ResourceEvent::Updated(ResourceUri::Result(id));
-    assert_eq!(ann_watch.next().await, gone);
+    let removed = ResourceEvent::Updated(ResourceUri::Result(id));
+    assert_eq!(ann_watch.next().await, removed);
     assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
     cache_result(&results, &bob(), "t");
     assert_eq!(bob_watch.next().await, ResourceEvent::ListChanged);
@@ -284,8 +284,8 @@ async fn reports_expired_results_without_a_request() {
     let after = cache_result(&results, &ann(), "after");
     assert_eq!(watch.next().await, ResourceEvent::ListChanged);
     for id in [before, after] {
-        let gone = ResourceEvent::Updated(ResourceUri::Result(id));
-        assert_eq!(watch.next().await, gone);
+        let removed = ResourceEvent::Updated(ResourceUri::Result(id));
+        assert_eq!(watch.next().await, removed);
         assert_eq!(watch.next().await, ResourceEvent::ListChanged);
     }
 }
