@@ -259,10 +259,10 @@ impl<'a> AdminRequest<'a> {
         text: Option<String>,
     ) -> JsonResponse {
         // The token has already changed: a failure to read its usage must not hide its value.
-        let numbers = TokenUsage::read(&self.pool.usage, token).await;
+        let usage = TokenUsage::read(&self.pool.usage, token).await;
         let mut body = Map::new();
         body.extend(text.map(|text| ("token".to_owned(), json!(text))));
-        if let Value::Object(fields) = token_json(token, &numbers.unwrap_or_default()) {
+        if let Value::Object(fields) = token_json(token, &usage.unwrap_or_default()) {
             body.extend(fields);
         }
         JsonResponse(status, Value::Object(body))

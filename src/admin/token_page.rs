@@ -1,6 +1,7 @@
 //! Pagination of the token list.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use http::request::Parts;
@@ -86,7 +87,7 @@ impl PageQuery {
         let next = tokens.last().filter(|_| !is_last);
         let matching = all.iter().filter(matches);
         Ok(TokenPage {
-            next: next.map(|token| PageCursor::of(token).written()),
+            next: next.map(|token| PageCursor::from(&**token).to_string()),
             tokens,
             active: matching
                 .clone()
@@ -109,21 +110,25 @@ fn invalid_cursor() -> HttpRejection {
     )
 }
 
-impl PageCursor {
-    fn of(token: &Token) -> Self {
+impl From<&Token> for PageCursor {
+    fn from(token: &Token) -> Self {
         match token.source {
             TokenSource::Environment => Self::Environment(token.id.clone()),
             TokenSource::Admin => Self::Created(token.created_at(), token.id.clone()),
         }
     }
+}
 
-    fn written(&self) -> String {
+impl fmt::Display for PageCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Environment(id) => format!("e.{id}"),
-            Self::Created(at, id) => format!("m.{at}.{id}"),
+            Self::Environment(id) => write!(formatter, "e.{id}"),
+            Self::Created(at, id) => write!(formatter, "m.{at}.{id}"),
         }
     }
+}
 
+impl PageCursor {
     fn parse(cursor: &str) -> Option<Self> {
         let (kind, rest) = cursor.split_once('.')?;
         match kind {
@@ -140,10 +145,10 @@ impl PageCursor {
     fn next_index(&self, all: &[Arc<Token>]) -> Option<usize> {
         match self {
             Self::Environment(id) => {
-                let own = |token: &Arc<Token>| {
+                let is_last = |token: &Arc<Token>| {
                     token.source == TokenSource::Environment && token.id == *id
                 };
-                all.iter().position(own).map(|index| index + 1)
+                all.iter().position(is_last).map(|index| index + 1)
             }
             Self::Created(at, id) => Some(all.partition_point(|token| match token.source {
                 TokenSource::Environment => true,

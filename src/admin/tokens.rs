@@ -101,18 +101,18 @@ pub(super) async fn own_usage<S: ServerState>(
     parts: Parts,
 ) -> ApiResult {
     let (token, pool) = require_token(&*server, &parts)?;
-    let numbers = TokenUsage::read(&pool.usage, &token).await;
-    let numbers = numbers.map_err(|error| store_error(&error))?;
+    let usage = TokenUsage::read(&pool.usage, &token).await;
+    let usage = usage.map_err(|error| store_error(&error))?;
     ok_json(json!({
         "userId": token.user,
         "role": token.role.as_str(),
         "expiresAt": token.expires_at(),
         "isExpired": token.is_expired(now()),
-        "usageCount": numbers.get(REQUESTS),
-        "lastUsedAt": numbers.last_used(),
+        "usageCount": usage.get(REQUESTS),
+        "lastUsedAt": usage.last_used(),
         "limits": token.effective_limits,
-        "usage": numbers.usage(),
-        "details": numbers.details(),
+        "usage": usage.usage(),
+        "details": usage.details(),
     }))
 }
 
@@ -126,19 +126,20 @@ pub(super) async fn tokens<S: ServerState>(
     let all = pool.directory.tokens();
     let page = query.map(|query| query.page(&all)).transpose()?;
     let tokens = page.as_ref().map_or(&all, |page| &page.tokens);
-    let numbers = read_all(&pool.usage, tokens).await;
-    let numbers = numbers.map_err(|error| store_error(&error))?;
+    let usages = read_all(&pool.usage, tokens).await;
+    let usages = usages.map_err(|error| store_error(&error))?;
     ok_json(match &page {
-        None => statistics_json(&all, &numbers),
-        Some(page) => page_json(&all, page, &numbers),
+        None => statistics_json(&all, &usages),
+        Some(page) => page_json(&all, page, &usages),
     })
 }
 
 /// Returns a page, without the totals that require the usage of all tokens.
-fn page_json(all: &[Arc<Token>], page: &TokenPage, numbers: &[TokenUsage]) -> Value {
+fn page_json(all: &[Arc<Token>], page: &TokenPage, usages: &[TokenUsage]) -> Value {
     let now = now();
-    let count = |fits: &dyn Fn(&Token) -> bool| all.iter().filter(|token| fits(token)).count();
-    let listed = page.tokens.iter().zip(numbers);
+    let count =
+        |matches: &dyn Fn(&Token) -> bool| all.iter().filter(|token| matches(token)).count();
+    let listed = page.tokens.iter().zip(usages);
     json!({
         "stats": {
             "totalTokens": all.len(),
@@ -146,7 +147,7 @@ fn page_json(all: &[Arc<Token>], page: &TokenPage, numbers: &[TokenUsage]) -> Va
             "expiredTokens": count(&|token| token.is_expired(now)),
         },
         "matching": {"tokens": page.matching, "active": page.active},
-        "tokens": listed.map(|(token, numbers)| token_json(token, numbers)).collect::<Vec<_>>(),
+        "tokens": listed.map(|(token, usage)| token_json(token, usage)).collect::<Vec<_>>(),
         "nextCursor": page.next,
     })
 }
@@ -168,29 +169,29 @@ async fn read_all(
     let day = Day::of(now());
     let mut by_subject: HashMap<String, Vec<Counter>> = HashMap::new();
     for count in usage.counters(None).await? {
-        let known = by_subject.entry(count.subject.clone());
-        known.or_default().push(count);
+        let counts = by_subject.entry(count.subject.clone());
+        counts.or_default().push(count);
     }
     let mut take = |subject: &str| by_subject.remove(subject).unwrap_or_default();
-    let numbers = tokens.iter().map(|token| {
+    let usages = tokens.iter().map(|token| {
         let counts = take(&token.id);
         TokenUsage::new(day, counts, &take(&day.spending_subject(&token.id)))
     });
-    Ok(numbers.collect())
+    Ok(usages.collect())
 }
 
-fn statistics_json(tokens: &[Arc<Token>], numbers: &[TokenUsage]) -> Value {
+fn statistics_json(tokens: &[Arc<Token>], usages: &[TokenUsage]) -> Value {
     let now = now();
     let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut total, mut active, mut expired) = (0, 0, 0);
     let mut listed = Vec::new();
-    for (token, numbers) in tokens.iter().zip(numbers) {
+    for (token, usage) in tokens.iter().zip(usages) {
         let user = token.user.as_deref().unwrap_or(ANONYMOUS);
         *by_user.entry(user).or_default() += 1;
-        total += numbers.get(REQUESTS);
+        total += usage.get(REQUESTS);
         active += usize::from(token.is_active(now));
         expired += usize::from(token.is_expired(now));
-        listed.push(token_json(token, numbers));
+        listed.push(token_json(token, usage));
     }
     json!({
         "stats": {
@@ -205,7 +206,7 @@ fn statistics_json(tokens: &[Arc<Token>], numbers: &[TokenUsage]) -> Value {
 }
 
 /// Returns a token as shown to admins.
-pub(super) fn token_json(token: &Token, numbers: &TokenUsage) -> Value {
+pub(super) fn token_json(token: &Token, usage: &TokenUsage) -> Value {
     let now = now();
     json!({
         "id": token.id,
@@ -218,11 +219,11 @@ pub(super) fn token_json(token: &Token, numbers: &TokenUsage) -> Value {
         "revokedAt": token.revoked.map(format_timestamp),
         "isActive": token.is_active(now),
         "isExpired": token.is_expired(now),
-        "usageCount": numbers.get(REQUESTS),
-        "lastUsedAt": numbers.last_used(),
+        "usageCount": usage.get(REQUESTS),
+        "lastUsedAt": usage.last_used(),
         "limits": token.limits,
         "limitsInForce": token.effective_limits,
-        "usage": numbers.usage(),
-        "details": numbers.details(),
+        "usage": usage.usage(),
+        "details": usage.details(),
     })
 }

@@ -28,30 +28,30 @@ pub(super) async fn check(
         None => reachable_address(source.text("EXA_MCP_LISTEN").as_deref()),
     };
     let address = address.as_str();
-    let bad = |text: String| Failure { text, code: FAILED };
+    let failure = |text: String| Failure { text, code: FAILED };
     let hosts = source.text(HOSTS_VARIABLE).unwrap_or_default();
     let outcome = timeout(TIMEOUT, exchange(address, hosts)).await;
     let response = outcome
         .map_err(|_| {
-            bad(format!(
+            failure(format!(
                 "{address} did not respond within {} seconds",
                 TIMEOUT.as_secs()
             ))
         })?
-        .map_err(|error| bad(format!("{address} cannot be reached: {error}")))?;
+        .map_err(|error| failure(format!("{address} cannot be reached: {error}")))?;
     let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     let healthy = head.starts_with("HTTP/1.1 200 ");
     let status: Value = serde_json::from_str(body.trim()).unwrap_or_default();
     match (healthy, status.get("status").and_then(Value::as_str)) {
         (true, Some(_)) => Ok(body.trim().to_owned()),
-        _ => Err(bad(format!(
+        _ => Err(failure(format!(
             "{address} is unhealthy: {}",
             head.lines().next().unwrap_or_default()
         ))),
     }
 }
 
-/// Where a server can be reached from here that listens on this address.
+/// Returns the address for connecting to a server that listens on `listen`.
 fn reachable_address(listen: Option<&str>) -> String {
     let Some(listen) = listen.map(str::trim) else {
         return super::DEFAULT_ADDRESS.to_owned();
@@ -72,8 +72,8 @@ fn reachable_address(listen: Option<&str>) -> String {
 async fn exchange(address: &str, hosts: String) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     // The server only accepts its configured host names.
-    let known = hosts.split(',').map(str::trim);
-    let host = known
+    let names = hosts.split(',').map(str::trim);
+    let host = names
         .into_iter()
         .find(|host| !host.is_empty() && *host != "*");
     let host = host.unwrap_or(address);

@@ -108,29 +108,30 @@ async fn serve_executor(
     close(&*store).await;
 }
 
+/// Creates the authentication mode that the settings select.
 async fn auth_mode(
     http: &HttpSettings,
     budgets: BudgetPolicy,
     store: Arc<dyn Store>,
     sandbox: bool,
 ) -> Result<AuthMode, Failure> {
-    let chosen = http.secret.as_deref().map(Secret::from_passphrase);
+    let configured = http.secret.as_deref().map(Secret::from_passphrase);
     if http.is_pool() {
-        let named = match chosen {
+        let secret = match configured {
             Some(secret) => secret,
             None => load_or_create_secret(&*store)
                 .await
                 .map_err(Failure::usage)?,
         };
-        check_shared_secret(&named, &*store).await?;
+        check_shared_secret(&secret, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
-        let directory = TokenDirectory::new(admin, users, &named, http.token_limits.clone());
+        let directory = TokenDirectory::new(admin, users, &secret, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
         let pool = Accounts::open(directory, store, http.usage_days, budgets).await;
         let pool = pool.map_err(Failure::usage)?;
         return Ok(AuthMode::Pool(Box::new(pool)));
     }
-    let secret = match chosen {
+    let secret = match configured {
         Some(secret) => secret,
         // A client must have the same identity on all servers.
         None if store.is_remote() => load_or_create_secret(&*store)

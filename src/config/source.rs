@@ -159,7 +159,7 @@ pub(crate) fn default_path() -> Option<PathBuf> {
 #[cfg(not(windows))]
 fn user_directory() -> Option<PathBuf> {
     let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-    // The XDG specification requires to ignore relative paths.
+    // The XDG specification says to ignore relative paths.
     let directory = directory.filter(|path| path.is_absolute());
     directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))
 }

@@ -56,29 +56,29 @@ impl Span {
 
     /// Sets the name of the requested prompt, which must exist.
     pub(crate) fn set_prompt_name(&mut self, name: &str) {
-        let Some(open) = &mut self.0 else {
+        let Some(active) = &mut self.0 else {
             return;
         };
         let label = KeyValue::new("gen_ai.prompt.name", name.to_owned());
-        if let Some(span) = &mut open.span {
+        if let Some(span) = &mut active.span {
             span.update_name(format!("prompts/get {name}"));
             span.set_attribute(label.clone());
         }
-        open.labels.push(label);
+        active.labels.push(label);
     }
 
     /// Ends the span.
     pub(crate) fn end(mut self, outcome: impl FnOnce() -> SpanOutcome) {
-        if let Some(open) = self.0.take() {
-            open.end(outcome());
+        if let Some(active) = self.0.take() {
+            active.end(outcome());
         }
     }
 }
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if let Some(open) = self.0.take() {
-            open.end(SpanOutcome {
+        if let Some(active) = self.0.take() {
+            active.end(SpanOutcome {
                 code: None,
                 error: Some("cancelled".into()),
             });
