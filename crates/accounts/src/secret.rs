@@ -84,7 +84,7 @@ impl Digest {
     }
 
     /// Returns the whole hash in hexadecimal.
-    pub(super) fn to_hex(&self) -> String {
+    pub(super) fn to_hex(self) -> String {
         to_hex(&self.0)
     }
 

@@ -169,7 +169,7 @@ fn validate(
         tool: tool.name().to_owned(),
         arguments: checked.arguments,
         options,
-        corrections: corrections,
+        corrections,
         read: read.clone(),
         add: add.clone(),
     })
