@@ -1,10 +1,8 @@
-//! The former name of `corrections` in structured content.
+//! The former name of `corrections` in structured content and JSON text.
 
 // deprecated: removed in 0.3, with everything in this file.
 
-use serde_json::{Map, Value, json};
-
-use exa_mcp_text::tokens::estimate;
+use serde_json::{Map, Value};
 
 /// The former name of `corrections`.
 const OLD_KEY: &str = "mended";
@@ -17,12 +15,8 @@ pub(crate) fn add_deprecated_keys(structured: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the tokens that the copy adds to the JSON of a result.
-pub(super) fn extra_tokens(corrections: &[String]) -> usize {
-    estimate(&format!(",\"{OLD_KEY}\":{}", json!(corrections)))
-}
-
-fn add_copy(map: &mut Map<String, Value>) {
+/// Adds a copy of the corrections in one object.
+pub(super) fn add_copy(map: &mut Map<String, Value>) {
     let corrections = map.get("corrections").filter(|list| list.is_array());
     if let Some(corrections) = corrections.cloned() {
         map.entry(OLD_KEY).or_insert(corrections);
@@ -31,6 +25,8 @@ fn add_copy(map: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

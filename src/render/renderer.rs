@@ -203,20 +203,18 @@ fn write(
         selection,
         fitted,
     };
-    let metadata = header.metadata(PLACEHOLDER);
+    let mut metadata = header.metadata(PLACEHOLDER);
     let text = match view.format {
-        OutputFormat::Json => json::text(&metadata, &input.tool_fields, fitted),
+        OutputFormat::Json => {
+            deprecated::add_copy(&mut metadata);
+            json::text(&metadata, &input.tool_fields, fitted)
+        }
         OutputFormat::Markdown => write_document(&header, &metadata),
     };
-    let mut tokens = estimate(&text);
-    if view.format == OutputFormat::Json {
-        // Clients may show the structured content instead, which has a deprecated key more.
-        tokens += deprecated::extra_tokens(&input.corrections);
-    }
     RenderedText {
         metadata,
+        tokens: estimate(&text),
         text,
-        tokens,
     }
 }
 
@@ -331,7 +329,6 @@ fn unknown_fields(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::render::add_deprecated_keys;
 
     fn input(corrections: &[String]) -> RenderInput<'static> {
         let url = |number: usize| format!("https://example{number}.com/a/long/path/to/page");
@@ -393,10 +390,8 @@ mod tests {
         for budget in [800, 1_500, 5_000] {
             let view = view(OutputFormat::Json, ContentLevel::Full, budget);
             let rendered = render(input(&corrections), &view).unwrap();
-            assert!(!rendered.text.contains("mended"));
-            let mut structured = rendered.structured;
-            add_deprecated_keys(&mut structured);
-            let text = Value::Object(structured).to_string();
+            let text = Value::Object(rendered.structured).to_string();
+            assert_eq!(rendered.text, text);
             assert!(text.contains("\"mended\""));
             assert!(estimate(&text) <= budget, "{budget}: {}", estimate(&text));
         }

@@ -6,7 +6,7 @@ use super::error::ToolError;
 use super::outcome::{ToolResult, put};
 use super::plan::{Entry, Plan, ToolFile};
 use crate::operations::{self, validation};
-use crate::render::{OutputFormat, Rendered};
+use crate::render::{self, OutputFormat, Rendered};
 use exa_mcp_generated::tools::TOOLS;
 use exa_mcp_model::Operation;
 
@@ -195,6 +195,7 @@ fn dispatching_tools() -> impl Iterator<Item = (&'static str, Plan)> {
 fn render_json(mut structured: Map<String, Value>, corrections: Vec<String>) -> Rendered {
     if !corrections.is_empty() {
         structured.insert("corrections".to_owned(), json!(corrections));
+        render::add_deprecated_keys(&mut structured);
     }
     Rendered {
         text: serde_json::to_string(&structured).unwrap_or_default(),

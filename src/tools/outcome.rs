@@ -70,7 +70,7 @@ impl ToolOutcome {
         if !warnings.is_empty() {
             content.warn(warnings, format);
         }
-        // After the text is final, so that only the structured content has them.
+        // JSON text has them already; Markdown only shows the new name.
         render::add_deprecated_keys(&mut content.structured);
         content
     }

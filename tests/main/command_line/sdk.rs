@@ -55,7 +55,7 @@ fn write_errors_are_reported() {
     let refused = sdk("python", &file, &["--force"]).run();
     refused.assert_failed(2, &["is not a folder"]);
     let failed = sdk("python", &file.join("below"), &[]).run();
-    failed.assert_failed(1, &["cannot make"]);
+    failed.assert_failed(1, &["cannot create"]);
     let odd = sdk("python", &folder.path().join("my-sdk"), &[]).run();
     assert!(odd.stdout.contains("cannot import"), "{odd:#?}");
     sdk("cobol", folder.path(), &[])

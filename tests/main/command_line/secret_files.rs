@@ -87,7 +87,7 @@ fn secret_file_errors_do_not_show_content() {
             ("missing", "cannot be read"),
             ("blank", "empty"),
             ("bytes", "cannot be read"),
-            ("long", "longer"),
+            ("long", "exceeds"),
         ] {
             let file = path(file);
             let output = listening().env(&variable, &file).run();

@@ -290,7 +290,7 @@ fn tools_query_parameter_only_narrows() {
     );
     for (list, part) in [
         ("no_such_tool", "no_such_tool"),
-        ("granular", "none of these"),
+        ("granular", "not enabled"),
         (",", "empty"),
     ] {
         let path = format!("/mcp?tools={list}");

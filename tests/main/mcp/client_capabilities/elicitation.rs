@@ -72,7 +72,7 @@ fn declined_elicitation_ends_the_call_cleanly() {
     let decline = || Answer::Result(json!({"action": "decline"}));
     let cancel = || Answer::Result(json!({"action": "cancel"}));
     let answers: [(&dyn Fn() -> Answer, &str); 2] =
-        [(&decline, "declined"), (&cancel, "closed the question")];
+        [(&decline, "declined"), (&cancel, "dismissed the request")];
     for version in BOTH {
         let mut client = Scripted::sandboxed("default", version, forms());
         for (answer, word) in answers {

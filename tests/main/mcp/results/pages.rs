@@ -282,7 +282,7 @@ fn cursor_cycle_ends() {
         let warning = shown["metadata"]["warnings"][0]
             .as_str()
             .expect("a warning");
-        assert!(warning.contains("again"), "{warning}");
+        assert!(warning.contains("repeated a page"), "{warning}");
     }
 }
 

@@ -149,10 +149,14 @@ fn task_update_is_acknowledged() {
     );
     assert_eq!(state(&mut server, &id)["status"], "working");
     let unknown = json!({"taskId": "nope", "inputResponses": {}});
-    assert_error(&server.ask("tasks/update", unknown), -32602, "no task nope");
+    assert_error(
+        &server.ask("tasks/update", unknown),
+        -32602,
+        "Unknown task nope",
+    );
     for method in ["tasks/get", "tasks/cancel"] {
         let answer = server.ask(method, json!({"taskId": "nope"}));
-        assert_error(&answer, -32602, "no task nope");
+        assert_error(&answer, -32602, "Unknown task nope");
     }
 }
 

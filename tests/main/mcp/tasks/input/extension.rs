@@ -45,7 +45,11 @@ fn extension_task_requests_input_and_continues() {
     update(&mut server, &id, answer);
     assert_eq!(state(&mut server, &id)["status"], "completed");
     let unknown = json!({"taskId": "nope", "inputResponses": {}});
-    assert_error(&server.ask("tasks/update", unknown), -32602, "no task nope");
+    assert_error(
+        &server.ask("tasks/update", unknown),
+        -32602,
+        "Unknown task nope",
+    );
 }
 
 #[test]
@@ -53,9 +57,9 @@ fn other_input_ends_the_extension_task_with_an_explanation() {
     let (sandbox, mut server) = pair(STATELESS);
     let cases = [
         (json!({"action": "decline"}), "the user declined"),
-        (json!({"action": "cancel"}), "without an answer"),
+        (json!({"action": "cancel"}), "dismissed the request"),
         (accept(&json!({})), "not filled in"),
-        (json!({"yes": 1}), "no usable answer"),
+        (json!({"yes": 1}), "no usable response"),
         (json!("x".repeat(300_000)), "too long"),
     ];
     for (answer, words) in cases {
