@@ -233,7 +233,7 @@ fn recovery_does_not_restart_unlistable_work() {
     let cases = [
         (Listing::Refused, "400 Bad Request"),
         (Listing::Circle, "leads back"),
-        (Listing::NoCursor, "nothing says where"),
+        (Listing::NoCursor, "but no cursor"),
         (Listing::Odd, "no entries"),
     ];
     in_parallel(cases, |(listing, why)| {
