@@ -44,7 +44,7 @@ generate:
 fresh:
     cargo run -p codegen -- check
 
-# Show what a spec update changes, compared with another checkout or revision folder.
+# Show what a spec update changes, compared with another checkout, or its `codegen-snapshots/` or `data-design/`.
 diff OLD:
     cargo run -p codegen -- diff {{ OLD }} .
 

@@ -1,7 +1,8 @@
 //! Stage 2: applies overlays, which complete and correct upstream's specs.
 //!
-//! OpenAPI Overlay 1.0 with two additions for a spec that changes: existing list entries are not
-//! added again, and an action with `x-if-absent: true` does not override what upstream has.
+//! OpenAPI Overlay 1.0 with additions for a spec that changes: existing list entries are not added again, an
+//! action with `x-if-absent: true` does not override what upstream has, and an action without effect is a
+//! notice.
 
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;

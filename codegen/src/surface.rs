@@ -82,7 +82,7 @@ pub struct OperationEntry {
     /// Arguments that the server itself handles; they are never sent.
     #[serde(default, rename = "own")]
     pub server_arguments: Vec<ServerArgument>,
-    // The fields of `Behavior`. Not flattened, because serde would lose the line numbers of errors.
+    // The fields of `OperationBehavior`. Not flattened, because serde would lose the line numbers of errors.
     #[serde(default)]
     hints: Vec<String>,
     #[serde(default)]

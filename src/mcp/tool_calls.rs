@@ -317,9 +317,8 @@ impl<T: Tools> Handler<T> {
 /// Returns the capabilities that a task may use itself. URLs are excluded: a page disappears with its process, and
 /// its URL would be stored.
 fn task_capabilities(capabilities: ClientCapabilities) -> ClientCapabilities {
-    let urls = false;
     ClientCapabilities {
-        urls,
+        urls: false,
         ..capabilities
     }
 }

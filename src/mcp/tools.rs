@@ -118,8 +118,8 @@ pub trait Tools: Clone + Send + Sync + 'static {
         TaskLimits::default()
     }
 
-    /// Returns whether a tool can only run as a task. None of Exa's tools is like that: a client without tasks gets
-    /// ordinary results.
+    /// Returns whether a tool can only run as a task. No tool of this server requires tasks: a client without tasks
+    /// gets ordinary results.
     fn needs_tasks(&self, _name: &str) -> bool {
         false
     }

@@ -326,7 +326,7 @@ impl OperationExecutor {
             };
             if !try_another || !self.keys.has_ready(operation.domain, &tried) {
                 if is_missing && resource.is_some_and(may_have) {
-                    // The key that knows it is not ready, and the next lease reports when it is.
+                    // The key that can see the resource is cooling down; the next lease reports until when.
                     continue;
                 }
                 let outcome = outcome.map_err(|error| self.with_next_key(operation, error));

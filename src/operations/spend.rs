@@ -89,7 +89,7 @@ impl StartedRun {
     }
 }
 
-/// A guard that admits every request without accounting, for a user who pays for themself.
+/// A guard that admits every request without accounting, for a user with their own key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unlimited;
 

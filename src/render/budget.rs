@@ -168,7 +168,7 @@ fn shrink(
 }
 
 /// Returns the maximum length of a text such that all texts together have at most `budget` characters. Short
-/// texts stay whole and leave their share to long ones.
+/// texts stay whole and leave their share to long ones. Lengths count bytes, so non-ASCII texts get less.
 fn max_text_chars(value: &Value, budget: usize) -> usize {
     let mut lengths = Vec::new();
     text_lengths(value, &mut lengths);

@@ -18,6 +18,23 @@ pub enum OutputFormat {
     Json,
 }
 
+impl OutputFormat {
+    /// Returns the format with a name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Markdown, Self::Json]
+            .into_iter()
+            .find(|format| format.name() == name)
+    }
+
+    /// Returns the name of the format in arguments.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Json => "json",
+        }
+    }
+}
+
 /// How a caller wants a result to be rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct View {
@@ -98,10 +115,8 @@ impl View {
             let number = options.get(name).and_then(Value::as_u64);
             number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
-        let format = match text("output_format") {
-            Some("json") => OutputFormat::Json,
-            _ => OutputFormat::Markdown,
-        };
+        let format = text("output_format").and_then(OutputFormat::from_name);
+        let format = format.unwrap_or(OutputFormat::Markdown);
         let fields = options.get("fields").and_then(Value::as_array);
         let fields: Vec<String> = fields
             .into_iter()

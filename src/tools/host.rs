@@ -140,7 +140,7 @@ fn start_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> V
     let id = own.and_then(|field| response.get(field)).cloned();
     let mut fields = json!({
         "operationId": id.unwrap_or_else(|| response_id(response, sent)),
-        "status": status(response).unwrap_or_else(|| json!("start_fields")),
+        "status": status(response).unwrap_or_else(|| json!("started")),
     });
     let next = |name: &Option<String>| {
         name.as_ref()
@@ -261,6 +261,8 @@ mod tests {
             json!({"operation": "check_search", "params": {"websetId": "w", "searchId": "s"}})
         );
         assert_eq!(fields["cancelWith"]["operation"], "cancel_search");
+        let without_status = role_fields(&entry, &Map::new(), &json!({"id": "s"}));
+        assert_eq!(without_status["status"], "started");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::discovery;
 use crate::operations::validation;
-use crate::render::{ContentLevel, View, ViewError};
+use crate::render::{ContentLevel, OutputFormat, View, ViewError};
 use exa_mcp_generated::tools::OPTIONS;
 use exa_mcp_model::Operation;
 
@@ -123,7 +123,7 @@ impl Options {
 
     /// Returns whether the text is to be JSON.
     pub(super) fn wants_json(&self) -> bool {
-        self.text("output_format") == Some("json")
+        self.text("output_format").and_then(OutputFormat::from_name) == Some(OutputFormat::Json)
     }
 
     /// Returns the id of the cached result to read.

@@ -202,7 +202,7 @@ impl<'a> Polling<'a> {
         }))
     }
 
-    /// Follows what a call has just started or read, if it did either.
+    /// Follows the job that a call started or read, if any.
     pub(super) async fn follow_new(
         &self,
         before: Option<Vec<WorkHandle>>,

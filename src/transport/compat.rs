@@ -1,7 +1,7 @@
 //! Support for the tasks of protocol 2025-11-25, which rmcp does not implement.
 //!
-//! Their requests reach the handler as custom requests. Of the responses only the one to `initialize`
-//! changes: the handler announces tasks as the extension of the later protocol.
+//! Their requests reach the handler as custom requests. Only the response to `initialize`
+//! is rewritten: the handler announces tasks as the extension of the later protocol.
 
 use rmcp::model::{
     CustomResult, InitializeResult, ProtocolVersion, ServerResult, TASKS_EXTENSION_ID,

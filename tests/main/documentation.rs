@@ -49,7 +49,7 @@ fn pages() -> Vec<(PathBuf, String)> {
 /// The names of all test functions of the workspace.
 fn tests() -> BTreeSet<String> {
     let mut sources = Vec::new();
-    for folder in ["src", "tests", "sandbox", "codegen", "crates"] {
+    for folder in ["src", "tests", "codegen", "crates"] {
         let folder = root().join(folder);
         if folder.is_dir() {
             files(&folder, &[".rs"], &mut sources);

@@ -79,7 +79,7 @@ fn allows_the_servers_own_pages() {
     ] {
         assert!(!own(host, origin), "{host} {origin}");
     }
-    // Any name is fine here, so a page may have made its own lead here.
+    // Every host name is allowed here, so the name of a foreign page may resolve to this server.
     let any = AllowedHosts::new(Some("*"), None).unwrap();
     assert!(!any.is_own_page("https://evil.example", &headers(&["evil.example"])));
 }

@@ -1,7 +1,7 @@
 //! A limited number of slots, shared fairly between client addresses.
 //!
 //! Each address has a maximum. When all slots are taken, a new client takes one from the address with the
-//! most slots, if that has clearly more than its own. The least active slot goes first.
+//! most slots, if that address holds clearly more than the new client's. The least active slot goes first.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use exa_mcp_accounts::ClientAddress;
 use exa_mcp_model::lock;
 
-/// A single address may not take this fraction of all slots: one eighth.
+/// An address leaves at least one in this many slots to others.
 const RESERVED_FRACTION: usize = 8;
 
 /// The activity of a slot, in eviction order.

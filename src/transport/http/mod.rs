@@ -2,8 +2,8 @@
 //! endpoints.
 //!
 //! ```text
-//! connection ▶ guard (host, origin) ▶ auth ▶ message_check ▶ rmcp ▶ response
-//!                                                    └▶ session_requests ▶┘
+//! connection ▶ guard (host, origin) ▶ admission ▶ message_check ▶ rmcp ▶ response
+//!                                                         └▶ session_requests ▶┘
 //! ```
 
 mod admission;

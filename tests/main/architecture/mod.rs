@@ -70,7 +70,7 @@ fn hand_written_sources() -> Vec<Source> {
 }
 
 #[test]
-fn only_stdio_and_cli_construct_local_owners() {
+fn only_call_and_serve_vouch_for_the_local_user() {
     let found = hand_written_sources();
     let found: Vec<&str> = found
         .iter()
