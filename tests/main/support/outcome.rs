@@ -59,9 +59,7 @@ impl Outcome {
         let structured = self.structured.expect("structured content");
         assert!(structured.is_object(), "{structured}");
         let text: Value = serde_json::from_str(&self.text).expect("the same as JSON text");
-        let mut current = structured.clone();
-        remove_deprecated(&mut current);
-        assert_eq!(text, current);
+        assert_eq!(text, structured);
         structured
     }
 
@@ -137,22 +135,6 @@ impl Failure {
             .collect();
         fields.sort_unstable();
         fields
-    }
-}
-
-/// Removes the former name of `corrections`, which the text does not have.
-// deprecated: removed in 0.3
-#[track_caller]
-fn remove_deprecated(structured: &mut Value) {
-    for pointer in ["", "/metadata"] {
-        let map = structured
-            .pointer_mut(pointer)
-            .and_then(Value::as_object_mut);
-        if let Some(map) = map
-            && let Some(copy) = map.remove("mended")
-        {
-            assert_eq!(Some(&copy), map.get("corrections"));
-        }
     }
 }
 

@@ -7,25 +7,25 @@ use crate::support::{McpServer, Recorder, Reply};
 
 /// Checks what a call of a dispatcher sends and that exactly these notes come with the answer.
 #[track_caller]
-fn assert_mended(tool: &str, call: Value, target: &str, body: Value, notes: &[&str]) {
-    let (seen, mended) = Dispatch::start().sent(tool, call);
+fn assert_corrected(tool: &str, call: Value, target: &str, body: Value, notes: &[&str]) {
+    let (seen, corrections) = Dispatch::start().sent(tool, call);
     assert_eq!(format!("{} {}", seen.method, seen.target), target);
     assert_eq!(seen.json().unwrap_or(Value::Null), body);
-    assert_eq!(mended, notes);
+    assert_eq!(corrections, notes);
 }
 
 const WEBSETS: &str = "/websets/v0/websets";
 
 #[test]
 fn number_as_text() {
-    assert_mended(
+    assert_corrected(
         "manage_websets",
         json!({"operation": "items.list", "args": {"websetId": "w", "limit": "5"}}),
         &format!("GET {WEBSETS}/w/items?limit=5"),
         Value::Null,
         &["`limit`: read \"5\" as the number 5"],
     );
-    assert_mended(
+    assert_corrected(
         "exa_api",
         json!({"operation": "search", "args": {"query": "x", "numResults": "5"}}),
         "POST /search",
@@ -36,7 +36,7 @@ fn number_as_text() {
 
 #[test]
 fn single_value_for_a_list() {
-    assert_mended(
+    assert_corrected(
         "exa_api",
         json!({"operation": "get_contents", "args": {"urls": "https://a.example/x"}}),
         "POST /contents",
@@ -47,7 +47,7 @@ fn single_value_for_a_list() {
 
 #[test]
 fn an_object_as_json_text() {
-    assert_mended(
+    assert_corrected(
         "manage_websets",
         json!({"operation": "websets.create", "args": {"search": "{\"query\": \"banks\"}"}}),
         &format!("POST {WEBSETS}"),
@@ -58,7 +58,7 @@ fn an_object_as_json_text() {
 
 #[test]
 fn different_case_of_a_name() {
-    assert_mended(
+    assert_corrected(
         "exa_api",
         json!({"operation": "search", "args": {"query": "x", "num_results": 3, "include-domains": ["a.example"]}}),
         "POST /search",
@@ -68,7 +68,7 @@ fn different_case_of_a_name() {
             "`include-domains`: read as `includeDomains`",
         ],
     );
-    assert_mended(
+    assert_corrected(
         "manage_websets",
         json!({"operation": "items.list", "args": {"webset_id": "w"}}),
         &format!("GET {WEBSETS}/w/items"),
@@ -85,7 +85,7 @@ fn an_alias() {
             "id" => ("websets.get", "w"),
             _ => ("items.list", "w/items"),
         };
-        assert_mended(
+        assert_corrected(
             "manage_websets",
             json!({"operation": operation, "args": {alias: "w"}}),
             &format!("GET {WEBSETS}/{path}"),
@@ -98,7 +98,7 @@ fn an_alias() {
 #[test]
 fn alternative_name_for_arguments() {
     for holder in ["params", "arguments"] {
-        assert_mended(
+        assert_corrected(
             "manage_websets",
             json!({"operation": "items.list", holder: {"websetId": "w"}}),
             &format!("GET {WEBSETS}/w/items"),
@@ -110,7 +110,7 @@ fn alternative_name_for_arguments() {
 
 #[test]
 fn arguments_next_to_the_operation() {
-    assert_mended(
+    assert_corrected(
         "manage_websets",
         json!({"operation": "items.list", "websetId": "w", "limit": 2}),
         &format!("GET {WEBSETS}/w/items?limit=2"),
@@ -121,7 +121,7 @@ fn arguments_next_to_the_operation() {
 
 #[test]
 fn all_arguments_as_json_text() {
-    assert_mended(
+    assert_corrected(
         "manage_websets",
         json!({"operation": "items.list", "args": "{\"websetId\": \"w\"}"}),
         &format!("GET {WEBSETS}/w/items"),
@@ -164,7 +164,7 @@ fn null_and_absent_arguments_are_equal() {
         json!({"operation": "websets.list", "args": null}),
         json!({"operation": "websets.list", "args": {}}),
     ] {
-        assert_mended(
+        assert_corrected(
             "manage_websets",
             call,
             &format!("GET {WEBSETS}"),

@@ -47,8 +47,8 @@ impl Dispatch {
     fn sent(&mut self, tool: &str, call: Value) -> (Seen, Vec<String>) {
         let answer = self.server.call(tool, call).success();
         assert_eq!(answer["ok"], true, "{answer}");
-        let mended = answer.get("corrections").and_then(Value::as_array);
-        let notes = mended.into_iter().flatten().filter_map(Value::as_str);
+        let corrections = answer.get("corrections").and_then(Value::as_array);
+        let notes = corrections.into_iter().flatten().filter_map(Value::as_str);
         (self.recorder.only(), notes.map(str::to_owned).collect())
     }
 }

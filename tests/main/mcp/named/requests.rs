@@ -144,8 +144,8 @@ fn mistakes_are_corrected_and_reported_once() {
         for (name, value) in expected.as_object().expect("an object") {
             assert_eq!(&body[name], value, "{tool}");
         }
-        let mended = answer["corrections"].as_array().expect("notes");
-        assert_eq!(mended.len(), notes, "{mended:?}");
+        let corrections = answer["corrections"].as_array().expect("notes");
+        assert_eq!(corrections.len(), notes, "{corrections:?}");
     }
 }
 

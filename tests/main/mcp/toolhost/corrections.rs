@@ -26,8 +26,8 @@ fn monitor() -> Value {
 
 #[test]
 fn toolhost_names_are_translated() {
-    let (body, mended) = sent("exa-sync", "answer", json!({"question": "Who?"}));
-    assert_eq!((body, mended), (json!({"query": "Who?"}), Value::Null));
+    let (body, corrections) = sent("exa-sync", "answer", json!({"question": "Who?"}));
+    assert_eq!((body, corrections), (json!({"query": "Who?"}), Value::Null));
     let params =
         json!({"websetId": "w", "cadence": {"cron": CADENCE}, "searchParams": {"query": "banks"}});
     assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
@@ -45,9 +45,9 @@ fn toolhost_names_are_translated() {
 
 #[test]
 fn different_case_of_an_operation_is_accepted() {
-    let (body, mended) = sent("exa-sync", "answer", json!({"Question": "Who?"}));
+    let (body, corrections) = sent("exa-sync", "answer", json!({"Question": "Who?"}));
     assert_eq!(body, json!({"query": "Who?"}));
-    assert!(mended.is_array(), "the slip has to be told");
+    assert!(corrections.is_array(), "the slip has to be told");
     let params =
         json!({"websetId": "w", "cadence": {"cron": CADENCE}, "search_params": {"query": "banks"}});
     assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
