@@ -66,7 +66,7 @@ where
 
 /// Serves one line-delimited connection until it ends or `stop` resolves. Calls `on_message` for each
 /// message before it is handled, counts pending work in `backlog`, and awaits `before_flush` before it
-/// waits for the last responses to be writer_task.
+/// waits for the last responses to be written.
 pub(crate) async fn serve_lines<H, R, W>(
     handler: H,
     input: R,
@@ -107,7 +107,7 @@ where
     }
 }
 
-/// Waits until the last responses are writer_task.
+/// Waits until the last responses are written.
 async fn flush(writer_task: WriterTask) -> Result<(), ServeError> {
     match timeout(FLUSH_TIMEOUT, writer_task).await {
         Ok(result) => ignore_disconnect(result.unwrap_or_else(|e| Err(e.into()))),

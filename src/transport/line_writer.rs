@@ -17,12 +17,12 @@ pub(super) struct LineWriter {
     backlog: Arc<Backlog>,
 }
 
-/// Resolves to `Ok` when the transport is dropped and everything is writer_task, or to an error when the stream
+/// Resolves to `Ok` when the transport is dropped and everything is written, or to an error when the stream
 /// fails.
 pub(crate) type WriterTask = JoinHandle<io::Result<()>>;
 
 impl LineWriter {
-    /// Starts the writer task. `backlog` counts what it has not writer_task yet.
+    /// Starts the writer task. `backlog` counts what it has not written yet.
     pub(super) fn start<W>(writer: W, backlog: Arc<Backlog>) -> (Self, WriterTask)
     where
         W: AsyncWrite + Unpin + Send + 'static,

@@ -5,6 +5,7 @@ use std::{
     future::{self, Future},
     io,
     sync::Arc,
+    time::Duration,
 };
 
 use rmcp::{
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::yield_now,
+    time::{Instant, sleep_until},
 };
 
 use super::{
@@ -39,11 +41,16 @@ use crate::mcp::request::ClientRequestId;
 /// The maximum length of a line: 16 MiB.
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The maximum internal_id of messages in a batch. The response to each may be much larger than the message.
+/// The maximum number of messages in a batch. The response to each may be much larger than the message.
 pub(crate) const MAX_BATCH_SIZE: usize = 1000;
 
 /// With this many pending requests, responding takes precedence over reading.
 const BUSY_THRESHOLD: usize = 256;
+
+/// How long the connection stays open after its subscriptions were cancelled. rmcp reports that an
+/// acknowledgement was sent only while the connection is open; otherwise the subscription would be awaited for
+/// seconds.
+const SUBSCRIPTION_GRACE: Duration = Duration::from_millis(100);
 
 /// A transport over a pair of byte streams.
 ///
@@ -58,6 +65,8 @@ pub(crate) struct StdioTransport<R> {
     handshake: Handshake,
     /// Messages that were read but not yet returned.
     ready: VecDeque<ClientJsonRpcMessage>,
+    /// When the connection may end after its subscriptions were cancelled.
+    end_at: Option<Instant>,
 }
 
 impl<R: AsyncRead + Unpin> StdioTransport<R> {
@@ -74,6 +83,7 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             pending: PendingRequests::new(backlog),
             handshake: Handshake::default(),
             ready: VecDeque::new(),
+            end_at: None,
         };
         (transport, writer)
     }
@@ -106,7 +116,12 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
                 Line::TooLong => self.reject(&Value::Null, too_long())?,
                 // An open subscription would keep the service running with no client left to notify.
                 Line::End if self.stop_subscriptions() => {}
-                Line::End => return Ok(None),
+                Line::End => {
+                    if let Some(end_at) = self.end_at {
+                        sleep_until(end_at).await;
+                    }
+                    return Ok(None);
+                }
             }
         }
     }
@@ -221,7 +236,11 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
         for internal_id in self.pending.remove_subscriptions() {
             self.cancel_request(internal_id, None);
         }
-        !self.ready.is_empty()
+        let stopped = !self.ready.is_empty();
+        if stopped {
+            self.end_at = Some(Instant::now() + SUBSCRIPTION_GRACE);
+        }
+        stopped
     }
 
     fn reject_message(
