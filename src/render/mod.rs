@@ -1,6 +1,6 @@
 //! Rendering of results.
 //!
-//! A response of the API is split into an [`Envelope`], reduced to what a [`View`] asks for, and written as
+//! A response of the API is split into an `Envelope`, reduced to what a `View` asks for, and written as
 //! Markdown or JSON with the same information. This layer knows neither the network nor the protocol.
 
 mod budget;

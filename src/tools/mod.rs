@@ -1,6 +1,6 @@
 //! The tools.
 //!
-//! A call is parsed once into a [`ToolCall`]; [`ToolExecutor::run`] runs it and returns a typed [`ToolOutcome`]. Every
+//! A call is parsed once into a `ToolCall`; `ToolExecutor::run` runs it and returns a typed [`ToolOutcome`]. Every
 //! tool is a view of operations; no tool accesses the network itself.
 
 mod cache;

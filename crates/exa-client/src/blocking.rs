@@ -93,7 +93,7 @@ fn block<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs a future whose large work cannot be wrapped in [`run`], because a generated client decodes the
-/// response. Everything after [`next_is_large`] runs as large work until the future ends.
+/// response. Everything after `next_is_large` runs as large work until the future ends.
 pub async fn run_large_parts<F: Future>(work: F) -> F::Output {
     let polling = async {
         let mut work = pin!(work);
