@@ -1,6 +1,6 @@
 //! Generates typed TypeScript and Python packages for agents that write code.
 //!
-//! [`generate`] turns [`SdkOperation`]s into files, and [`write`] writes them to a folder. Internally,
+//! [`generate`] turns [`SdkOperation`]s into files, and [`write()`] writes them to a folder. Internally,
 //! `tree` arranges the operations in namespaces, `lower` turns JSON Schemas into language-neutral types,
 //! `module` and `package` lay out files and classes, and a `target` writes them in one language. No
 //! operation is named in this crate.
@@ -72,7 +72,7 @@ pub struct SdkFile {
     pub text: String,
 }
 
-/// An error from [`write`].
+/// An error from [`write()`].
 #[derive(Debug, thiserror::Error)]
 pub enum SdkError {
     /// The folder contains other files.
