@@ -127,25 +127,26 @@ fn is_equivalent(one: &Value, other: &Value) -> bool {
 
 #[allow(clippy::unwrap_used)]
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::super::super::find as operation;
     use super::*;
 
-    fn find_of(start: &str) -> &'static JobLookup {
-        let marker = operation(start)
+    /// Returns how the jobs of an operation are found again.
+    pub(in crate::operations::remote_job) fn lookup_of(start: &str) -> &'static JobLookup {
+        let long_running = operation(start)
             .unwrap()
             .behavior
             .long_running
             .as_ref()
             .unwrap();
-        marker.find.as_ref().unwrap()
+        long_running.find.as_ref().unwrap()
     }
 
     fn compared(start: &str, sent: Value, entry: Value) -> JobMatch {
         let sent = sent.as_object().unwrap();
-        compare(operation(start).unwrap(), find_of(start), sent, &entry)
+        compare(operation(start).unwrap(), lookup_of(start), sent, &entry)
     }
 
     #[test]

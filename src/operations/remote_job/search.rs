@@ -305,21 +305,12 @@ fn created(find: &JobLookup, entry: &Value) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use super::super::matching::tests::lookup_of;
     use super::*;
-
-    fn find_of(start: &str) -> &'static JobLookup {
-        let marker = operation(start)
-            .unwrap()
-            .behavior
-            .long_running
-            .as_ref()
-            .unwrap();
-        marker.find.as_ref().unwrap()
-    }
 
     #[test]
     fn parses_numeric_and_text_timestamps() {
-        let find = find_of("research.create");
+        let find = lookup_of("research.create");
         let time = |value: Value| created(find, &json!({"createdAt": value}));
         assert_eq!(time(json!(1_700_000_000_123.0)), Some(1_700_000_000_123));
         let text = json!("2023-11-14T22:13:20.123Z");
