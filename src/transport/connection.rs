@@ -93,7 +93,11 @@ where
     let closed = tokio::select! {
         // At the end of the input rmcp waits up to five seconds for running calls.
         _ = &mut ended => None,
-        result = &mut writer_task => Some(result),
+        result = &mut writer_task => {
+            // The service has noticed, too. Dropping it before it ends would look like a failure in the log.
+            let _ = timeout(CANCELLATION_TIMEOUT, ended).await;
+            Some(result)
+        }
         () = stop => {
             token.cancel();
             let _ = timeout(CANCELLATION_TIMEOUT, ended).await;

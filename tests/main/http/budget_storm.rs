@@ -417,12 +417,21 @@ fn audit(
     assert_eq!(exact, actual.len(), "no cost is charged twice");
     let (mut charged, mut lost, mut hung_up) = (0, 0, 0);
     let mut unwritten: HashMap<u32, usize> = HashMap::new();
+    // Reservations that may be charged in full although Exa charged nothing.
+    let mut unreleased: HashMap<u64, i64> = HashMap::new();
     let mut requests = 0;
     for (query, seen) in &state.requests {
         requests += seen.len();
         for request in seen {
             match request.fate {
-                Fate::Refused => assert!(!actual.contains(&request.cost), "{query}"),
+                Fate::Refused => {
+                    assert!(!actual.contains(&request.cost), "{query}");
+                    // Its server may have been killed before it could release the reservation.
+                    let outcome = &outcomes[query];
+                    if outcome.is_success.is_none() || kills.prevented_settling(outcome) {
+                        *unreleased.entry(request.worst).or_default() += 1;
+                    }
+                }
                 Fate::Answered if actual.contains(&request.cost) => charged += request.cost,
                 fate => {
                     *in_full.entry(request.worst).or_default() -= 1;
@@ -444,16 +453,15 @@ fn audit(
         let most = kills.unwritten(server);
         assert!(count <= most, "{count} calls, but {most} were not written");
     }
-    // What is left was reserved by a server that was killed before it sent anything.
+    // The rest of what is left was reserved by a server that was killed before it sent anything.
     let never_sent = outcomes.iter().filter(|(query, outcome)| {
         outcome.is_success.is_none() && !state.requests.contains_key(*query)
     });
-    let mut unsent: HashMap<u64, i64> = HashMap::new();
     for (_, outcome) in never_sent {
-        *unsent.entry(worst(&outcome.args)).or_default() += 1;
+        *unreleased.entry(worst(&outcome.args)).or_default() += 1;
     }
     for (amount, count) in in_full.into_iter().filter(|(_, count)| *count != 0) {
-        let most = unsent.get(&amount).copied().unwrap_or_default();
+        let most = unreleased.get(&amount).copied().unwrap_or_default();
         assert!(
             (0..=most).contains(&count),
             "{count} times {amount}, at most {most}"
