@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{FAILED, Failure, LEDGER_TIMEOUT, USAGE};
 use crate::config::Settings;
 use crate::operations::{CompletedCall, Folders, ProgressReporter, find, nearest};
-use crate::spending::{AccountGuard, check_runs, local_account};
+use crate::spending::{AccountGuard, check_jobs, local_account};
 use exa_mcp_exa_client::{CallError, split_arguments};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};
 use exa_mcp_model::LocalUser;
@@ -53,8 +53,8 @@ pub(super) async fn run(
     if let Some(ledger) = &ledger
         && ledger.recover_once().await.is_ok()
     {
-        // A run started by an earlier command may have ended.
-        check_runs(ledger, &caller).await;
+        // A job started by an earlier command may have ended.
+        check_jobs(ledger, &caller).await;
     }
     let caller = match account {
         Some(account) => caller.with_guard(Arc::new(AccountGuard::new(account))),

@@ -13,7 +13,7 @@ use crate::admin;
 use crate::config::Settings;
 use crate::config::http::HttpSettings;
 use crate::mcp::{self, McpServer};
-use crate::spending::follow_runs;
+use crate::spending::follow_jobs;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
 use crate::transport::http::{self, AnonymousAccess, AuthMode, HOSTS_VARIABLE, HttpConfig};
@@ -86,7 +86,7 @@ async fn serve_executor(
     };
     if let Some(ledger) = &ledger {
         let caller = executor.caller().clone();
-        tokio::spawn(follow_runs(Arc::clone(ledger), caller));
+        tokio::spawn(follow_jobs(Arc::clone(ledger), caller));
     }
     let server = McpServer::remote(executor);
     server.govern_tasks(payers, auth_mode.tokens());

@@ -23,7 +23,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};
-use crate::spending::{AccountGuard, follow_runs, local_account};
+use crate::spending::{AccountGuard, follow_jobs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
 
@@ -295,7 +295,7 @@ fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> C
             return serve::stdio(executor, std::io::stdin().is_terminal()).await;
         };
         let ledger = Arc::clone(account.ledger());
-        tokio::spawn(follow_runs(Arc::clone(&ledger), executor.caller().clone()));
+        tokio::spawn(follow_jobs(Arc::clone(&ledger), executor.caller().clone()));
         tokio::spawn(Arc::clone(&ledger).recover());
         let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
         let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;

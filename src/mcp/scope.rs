@@ -192,7 +192,7 @@ impl<T: Tools> RequestScope<T> {
         let definitions = self.tools.definitions();
         match definitions.iter().find(|tool| tool.name == name) {
             None => Err(self.unknown_tool(name)),
-            Some(tool) if tool.starts_work => Ok(()),
+            Some(tool) if tool.starts_job => Ok(()),
             Some(_) => {
                 let text =
                     format!("The tool {name} does not support tasks; call it without `task`");

@@ -66,7 +66,7 @@ impl<T: Tools> Handler<T> {
             responses,
         };
         let (client, channel) = self.open_channel(scope, context, protocol, interactive)?;
-        if scope.tasks_for(context).is_some() && call.starts_work() && !call.waits() {
+        if scope.tasks_for(context).is_some() && call.starts_job() && !call.waits() {
             let tool_context =
                 ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
             let task = self.create_task(scope, call, (tool_context, channel, permit), context);

@@ -11,8 +11,8 @@ use crate::spending::{AccountGuard, NoPayer};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;
 use crate::tools::{
-    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
-    WorkHandle,
+    JobHandle, TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor,
+    ToolOutcome,
 };
 use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, hold_response_memory};
@@ -31,7 +31,7 @@ pub trait ParsedCall: Send + Sync + 'static {
     fn start_cost(&self) -> Option<u64>;
 
     /// Returns whether the call starts a long-running job.
-    fn starts_work(&self) -> bool {
+    fn starts_job(&self) -> bool {
         self.start_cost().is_some()
     }
 
@@ -125,7 +125,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     }
 
     /// Cancels a job at Exa and returns whether that succeeded; `None` if Exa cannot cancel it.
-    fn stop(&self, _work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, _job: JobHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
     }
 
@@ -261,9 +261,9 @@ impl Tools for ToolExecutor {
         self.task_limits()
     }
 
-    fn stop(&self, work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, job: JobHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         let tools = self.clone();
-        async move { ToolExecutor::stop(&tools, &work).await }
+        async move { ToolExecutor::stop(&tools, &job).await }
     }
 
     fn input_timeout(&self) -> Option<Duration> {

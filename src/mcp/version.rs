@@ -198,7 +198,7 @@ impl McpVersion {
                 "inputSchema".to_owned(),
                 definition.input_schema.owned().into(),
             );
-            if tasks && definition.starts_work && self.supports_tasks() {
+            if tasks && definition.starts_job && self.supports_tasks() {
                 tool.insert("execution".to_owned(), json!({"taskSupport": "optional"}));
             }
         }
@@ -254,7 +254,7 @@ mod tests {
                 idempotent: true,
                 open_world: true,
             },
-            starts_work: false,
+            starts_job: false,
         }
     }
 

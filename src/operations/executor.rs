@@ -9,9 +9,7 @@ use tokio::time::sleep;
 use super::call_arguments::{validate, validation_error};
 use super::call_log::{AbandonedCallLog, ended, log, log_if_slow};
 use super::price::{self, CostSource};
-use super::spend::{
-    LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
-};
+use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
 use super::stream::{self, StreamProgress};
 use super::{Folders, ProgressReporter, RemoteJob, import, validation};
 use crate::telemetry::{self, Span, TraceContext};
@@ -20,7 +18,7 @@ use exa_mcp_exa_client::{
     KeyOwner, KeyPool, KeyPoolError, StreamForm, StreamOptions, blocking, split_arguments,
 };
 use exa_mcp_generated::operations;
-use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
+use exa_mcp_model::{ArgumentLocation, JobCost, LimitExceeded, Operation};
 
 /// Executes operations with one API key, or with a pool of them.
 #[derive(Clone)]
@@ -435,15 +433,13 @@ impl OperationExecutor {
             operation,
             estimate: price::estimate(operation, arguments),
         };
-        if request.estimate.charged != CostSource::AtEndOfRun {
+        if request.estimate.charged != CostSource::AtEndOfJob {
             return;
         }
         match self.guard.reserve(&request).await {
             Ok(reservation) => {
-                let run = StartedRun::of(job);
-                reservation
-                    .settle(Settlement::Run(run, RunState::Running))
-                    .await;
+                let settlement = Settlement::Job(job.clone(), JobCost::Pending);
+                reservation.settle(settlement).await;
             }
             Err(over) => tracing::warn!(%over, "a run continues that exceeds the budget"),
         }

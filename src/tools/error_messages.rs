@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cache::CacheLimits;
-use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedWork};
+use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedJob};
 use super::outcome::{ToolContent, as_object, put};
 use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
@@ -308,7 +308,7 @@ fn unconfirmed(unconfirmed: &UnconfirmedCall) -> Message {
     Message::new(text, data)
 }
 
-fn unfinished(unfinished: &UnfinishedWork) -> Message {
+fn unfinished(unfinished: &UnfinishedJob) -> Message {
     let operation = unfinished.operation;
     let status = unfinished.status.as_deref();
     let status = status

@@ -7,11 +7,11 @@ use super::context::ToolContext;
 use super::elicitation::{self, PromptPolicy};
 use super::error::ToolError;
 use super::notes::Notes;
-use super::operation_run::OperationRun;
+use super::operation_runner::OperationRunner;
 use super::outcome::{ToolOutcome, ToolResult};
 use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
-use super::task_call::{TaskLimits, WorkHandle};
+use super::task_call::{JobHandle, TaskLimits};
 use super::{ResultCache, create_note, suggest};
 use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
@@ -211,7 +211,7 @@ impl ToolExecutor {
             Action::CreateNote(note) => create_note::run(self, context, note).await,
             Action::Suggest(call) => suggest::run(self, context, call).await,
             Action::Operation(call, source) => {
-                OperationRun::new(self, context, &call).run(source).await
+                OperationRunner::new(self, context, &call).run(source).await
             }
         }
     }
@@ -225,10 +225,9 @@ impl ToolExecutor {
         elicitation::ask_before_task(self, call, context).await
     }
 
-    /// Cancels work at Exa. Returns whether that succeeded; `None` if Exa cannot cancel it.
-    pub(crate) async fn stop(&self, work: &WorkHandle) -> Option<bool> {
-        let following = work.following()?;
-        let stopped = following.cancel(&self.caller).await?;
+    /// Cancels a job at Exa. Returns whether that succeeded; `None` if Exa cannot cancel it.
+    pub(crate) async fn stop(&self, job: &JobHandle) -> Option<bool> {
+        let stopped = job.to_job()?.cancel(&self.caller).await?;
         Some(stopped.is_ok())
     }
 }

@@ -6,17 +6,17 @@ use super::plan::{Entry, Named, Plan};
 use super::registry::{Tool, ToolRegistry};
 use crate::operations::RemoteJob;
 
-/// Returns the calls that read and cancel work.
+/// Returns the calls that read and cancel a job.
 pub(super) fn next_calls(
     registry: &ToolRegistry,
     tool: &Tool,
-    following: &RemoteJob,
+    job: &RemoteJob,
 ) -> Map<String, Value> {
-    let (get, arguments) = following.poll_call();
+    let (get, arguments) = job.poll_call();
     let mut next = Map::new();
     let check = next_call(registry, tool, get, &arguments);
     next.extend(check.map(|check| ("checkWith".to_owned(), check)));
-    if let Some((cancel, arguments)) = following.cancel_call() {
+    if let Some((cancel, arguments)) = job.cancel_call() {
         let cancel = next_call(registry, tool, cancel, &arguments);
         next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
     }
@@ -114,8 +114,8 @@ mod tests {
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
         let registry = ToolRegistry::new(tools).unwrap();
         let sent = sent.as_object().unwrap();
-        let following = RemoteJob::from_call(find(start).unwrap(), sent, &answer).unwrap();
-        next_calls(&registry, registry.find(tool).unwrap(), &following).into()
+        let job = RemoteJob::from_call(find(start).unwrap(), sent, &answer).unwrap();
+        next_calls(&registry, registry.find(tool).unwrap(), &job).into()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The toolhost: operations under its own names, and long-running work as start, check and cancel.
+//! The toolhost: operations under its own names, and long-running jobs as start, check and cancel.
 
 use serde_json::{Map, Value, json};
 
@@ -181,7 +181,7 @@ fn check_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> V
     })
 }
 
-/// Returns the progress that Exa reports. For some work it reports none, except that it has ended.
+/// Returns the progress that Exa reports. For some jobs it reports none, except that it has ended.
 fn progress(response: &Value, is_complete: bool) -> Value {
     match response.get("progress") {
         Some(progress) => progress.clone(),

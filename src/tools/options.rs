@@ -141,7 +141,7 @@ impl Options {
         self.flag("fresh")
     }
 
-    /// Returns how long to wait for the end of work that the call starts.
+    /// Returns how long to wait for the end of the job that the call starts.
     pub(super) fn wait(&self) -> Duration {
         let seconds = self.0.get("wait_seconds").and_then(Value::as_u64);
         Duration::from_secs(seconds.unwrap_or(0))

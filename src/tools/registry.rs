@@ -52,8 +52,8 @@ pub struct ToolDefinition {
     pub input_schema: Schema,
     /// The annotations, such as read-only.
     pub hints: Hints,
-    /// The tool can start long-running work.
-    pub starts_work: bool,
+    /// The tool can start a long-running job.
+    pub starts_job: bool,
 }
 
 /// A tool and how its calls are executed.
@@ -82,7 +82,7 @@ impl Tool {
                 description: definition.description,
                 input_schema: Schema::in_file(text),
                 hints: definition.annotations,
-                starts_work: task_call::can_start(&file.plan),
+                starts_job: task_call::can_start(&file.plan),
             },
             plan: file.plan,
             tokens: file.tokens,

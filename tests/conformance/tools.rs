@@ -95,7 +95,7 @@ fn definition(name: &str, schema: Value) -> ToolDefinition {
             idempotent: true,
             open_world: false,
         },
-        starts_work: false,
+        starts_job: false,
     }
 }
 
@@ -137,7 +137,7 @@ impl Tools for ConformanceTools {
         let headers = json!({"type": "object", "properties": {"region": region, "query": {"type": "string"}}});
         let mut definitions = simple.to_vec();
         definitions.extend(TASK_TOOLS.map(|name| ToolDefinition {
-            starts_work: true,
+            starts_job: true,
             ..definition(name, json!({"type": "object"}))
         }));
         definitions.push(definition(

@@ -49,7 +49,7 @@ fn charged(
     let sent = arguments.as_object().expect("arguments");
     let expected = estimate(operation, sent);
     let mut answer = call(library, operation, arguments.clone());
-    if expected.charged == CostSource::AtEndOfRun {
+    if expected.charged == CostSource::AtEndOfJob {
         let marker = operation.behavior.long_running.as_ref().expect("a marker");
         let get = find(&marker.get).expect("an operation");
         let id: Map<String, Value> = marker

@@ -195,9 +195,9 @@ pub struct Spending {
     pub today: u64,
     /// The amount spent in the month.
     pub this_month: u64,
-    /// The amount reserved for calls and runs in progress that started on the day.
+    /// The amount reserved for calls and jobs in progress that started on the day.
     pub reserved_today: u64,
-    /// The amount reserved for calls and runs in progress that started in the month.
+    /// The amount reserved for calls and jobs in progress that started in the month.
     pub reserved_this_month: u64,
 }
 

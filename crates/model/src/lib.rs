@@ -45,7 +45,7 @@ pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;
 pub use limit::{BudgetShortfall, LimitExceeded};
-pub use money::MicroDollars;
+pub use money::{JobCost, MicroDollars};
 pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
 pub use owner::{LocalUser, Owner};
 pub use prompt::{

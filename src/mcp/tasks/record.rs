@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{RawResponse, TaskInput};
 use crate::operations::client::InputRequest;
-use crate::tools::WorkHandle;
+use crate::tools::JobHandle;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::DocumentFormat;
 
@@ -44,7 +44,7 @@ pub(in super::super) struct TaskRecord {
     pub(super) runner: String,
     /// The job at Exa, once Exa has confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
-    pub(super) work: Option<WorkHandle>,
+    pub(super) job: Option<JobHandle>,
     /// The job has yet to be cancelled at Exa.
     #[serde(
         rename = "stopping",
@@ -94,7 +94,7 @@ impl TaskRecord {
             updated: now,
             ttl: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
             runner,
-            work: None,
+            job: None,
             stopping: false,
             payer: None,
             input: TaskInput::default(),
@@ -145,7 +145,7 @@ impl TaskRecord {
         request: &InputRequest,
         is_first: bool,
     ) -> bool {
-        let untouched = is_first && self.work.is_none();
+        let untouched = is_first && self.job.is_none();
         let is_added = !self.is_final() && self.input.request(key, request, untouched);
         is_added && self.set_status(TaskStatus::InputRequired, self.input.description())
     }
@@ -288,18 +288,17 @@ mod tests {
         assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
         let record = TaskRecord {
             status: TaskStatus::Cancelled,
-            work: Some(WorkHandle {
+            job: Some(JobHandle {
                 get: "research.get".to_owned(),
                 arguments: object(json!({"researchId": "x"})),
             }),
             stopping: true,
             ..fixed()
         };
-        let work =
-            r#""work":{"get":"research.get","arguments":{"researchId":"x"}},"stopping":true"#;
+        let job = r#""work":{"get":"research.get","arguments":{"researchId":"x"}},"stopping":true"#;
         assert_eq!(
             encode(&record),
-            format!(r#"{start}"cancelled",{rest},{work}}}"#)
+            format!(r#"{start}"cancelled",{rest},{job}}}"#)
         );
         let record = TaskRecord {
             status: TaskStatus::Completed,

@@ -130,7 +130,7 @@ impl<T: Tools> Tasks<T> {
             self.clone(),
             owner.clone(),
             record.clone(),
-            call.starts_work(),
+            call.starts_job(),
         ));
         let deadline = now + remaining.saturating_sub(record.grace());
         let owner = Owner::from_stored(owner, self.user.as_ref());
@@ -238,7 +238,7 @@ impl<T: Tools> Tasks<T> {
     fn last_message(&self, id: &str) -> Option<String> {
         let running = self.running();
         let live = running.get(id)?.live.borrow();
-        live.work.is_some().then(|| live.message.clone())
+        live.job.is_some().then(|| live.message.clone())
     }
 }
 

@@ -51,7 +51,7 @@ struct TestTools {
 struct PlainCall {
     name: String,
     arguments: JsonObject,
-    starts_work: bool,
+    starts_job: bool,
 }
 
 impl ParsedCall for PlainCall {
@@ -64,7 +64,7 @@ impl ParsedCall for PlainCall {
     }
 
     fn start_cost(&self) -> Option<u64> {
-        self.starts_work.then_some(0)
+        self.starts_job.then_some(0)
     }
 }
 
@@ -99,7 +99,7 @@ impl Tools for TestTools {
         PlainCall {
             name: name.to_owned(),
             arguments,
-            starts_work: false,
+            starts_job: false,
         }
     }
 
@@ -161,7 +161,7 @@ fn definition(name: String) -> ToolDefinition {
             idempotent: true,
             open_world: false,
         },
-        starts_work: false,
+        starts_job: false,
         name,
     }
 }

@@ -44,7 +44,7 @@ impl Tools for InteractiveTool {
         PlainCall {
             name: name.to_owned(),
             arguments,
-            starts_work: true,
+            starts_job: true,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::operations::{OperationError, example, find, input_schema, nearest};
 use crate::render::{self, ContentLevel, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
-use crate::tools::operation_run::sanitized;
+use crate::tools::operation_runner::sanitized;
 use crate::tools::{CachedResult, ResourceUri, ToolError};
 use exa_mcp_exa_client::{ExaErrorKind, blocking};
 use exa_mcp_generated::tools::RESOURCES;

@@ -28,31 +28,31 @@ pub(super) struct ReservationBody {
     /// Whether the cost is not or only partly known.
     #[serde(rename = "unpriced", default)]
     pub(super) unpriced: bool,
-    /// The run whose end determines the cost.
+    /// The job whose end determines the cost.
     #[serde(rename = "run", default, skip_serializing_if = "Option::is_none")]
-    pub(super) run: Option<RunRecord>,
-    /// The slot of the run.
+    pub(super) job: Option<JobRecord>,
+    /// The slot of the job.
     #[serde(rename = "slot", default, skip_serializing_if = "Option::is_none")]
-    pub(super) slot: Option<RunSlot>,
+    pub(super) slot: Option<JobSlot>,
 }
 
-/// The slot of a run among the calls in progress. The id of the slot is that of the reservation.
+/// The slot of a job among the calls in progress. The id of the slot is that of the reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RunSlot {
+pub(super) struct JobSlot {
     #[serde(rename = "key")]
     pub(super) key: String,
-    /// The call that started the run; both count as one.
+    /// The call that started the job; both count as one.
     #[serde(rename = "group")]
     pub(super) group: String,
 }
 
-/// A run at Exa.
+/// A job at Exa.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// The unique key of the run.
+pub struct JobRecord {
+    /// The unique key of the job.
     #[serde(rename = "key")]
     pub key: String,
-    /// The operation that reads the run.
+    /// The operation that reads the job.
     #[serde(rename = "get")]
     pub get_operation: String,
     /// The arguments of that operation.
@@ -69,7 +69,7 @@ impl ReservationBody {
             day: day.to_string(),
             operation: operation.to_owned(),
             unpriced,
-            run: None,
+            job: None,
             slot: None,
         }
     }

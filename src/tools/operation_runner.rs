@@ -30,8 +30,8 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) struct CallOutput {
     pub(super) response: Value,
     pub(super) arguments: Map<String, Value>,
-    /// Fields about work that was started, such as how to follow it.
-    pub(super) work: Map<String, Value>,
+    /// Fields about a job that was started, such as how to follow it.
+    pub(super) job_fields: Map<String, Value>,
     pub(super) warnings: Vec<String>,
     /// The progress reported so far.
     pub(super) progress: f64,
@@ -42,15 +42,15 @@ impl CallOutput {
         Self {
             response,
             arguments,
-            work: Map::new(),
+            job_fields: Map::new(),
             warnings: Vec::new(),
             progress: 0.0,
         }
     }
 }
 
-/// One run of a call of an operation.
-pub(super) struct OperationRun<'a> {
+/// Runs one call of an operation.
+pub(super) struct OperationRunner<'a> {
     pub(super) tools: &'a ToolExecutor,
     context: &'a ToolContext,
     pub(super) call: &'a OperationCall,
@@ -58,7 +58,7 @@ pub(super) struct OperationRun<'a> {
     pub(super) owner: &'a Identity,
 }
 
-impl<'a> OperationRun<'a> {
+impl<'a> OperationRunner<'a> {
     pub(super) fn new(
         tools: &'a ToolExecutor,
         context: &'a ToolContext,
@@ -159,7 +159,7 @@ impl<'a> OperationRun<'a> {
             // Polling survives a restart; reading a stream of events does not.
             checked.arguments.shift_remove("stream");
         }
-        let before = polling.existing_work(&checked.arguments).await;
+        let before = polling.existing_jobs(&checked.arguments).await;
         let call_error = |error| ToolError::from_call_error(operation, error);
         let progress = &self.context.progress;
         let mut warnings = Vec::new();
