@@ -212,15 +212,15 @@ impl Tools for ToolExecutor {
     }
 
     fn keys(&self) -> Option<KeyPool> {
-        Some(self.caller().keys().clone())
+        Some(self.operation_executor().keys().clone())
     }
 
     fn has_key(&self) -> bool {
-        self.caller().has_key()
+        self.operation_executor().has_key()
     }
 
     fn gauges(&self) -> Gauges {
-        let executor = self.caller();
+        let executor = self.operation_executor();
         Gauges {
             keys: executor.keys().counts(),
             upstream: executor.is_exa_healthy(),
@@ -267,7 +267,7 @@ impl Tools for ToolExecutor {
     }
 
     fn input_timeout(&self) -> Option<Duration> {
-        self.prompt_policy().patience
+        self.prompt_policy().timeout
     }
 
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {

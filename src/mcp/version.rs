@@ -235,7 +235,7 @@ fn resource_link(link: ResourceLink) -> ContentBlock {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use crate::tools::Hints;
+    use crate::tools::ToolHints;
 
     fn versions() -> impl Iterator<Item = (String, McpVersion)> {
         let versions = ProtocolVersion::KNOWN_VERSIONS.iter();
@@ -248,7 +248,7 @@ mod tests {
             title: "Look".to_owned(),
             description: "Looks.".to_owned(),
             input_schema: JsonObject::new().into(),
-            hints: Hints {
+            hints: ToolHints {
                 read_only: true,
                 destructive: false,
                 idempotent: true,

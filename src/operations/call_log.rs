@@ -8,8 +8,7 @@ use tokio::time::timeout;
 
 use super::executor::CompletedCall;
 use crate::telemetry::{self, SpanOutcome};
-use exa_mcp_exa_client::CallError;
-use exa_mcp_exa_client::ExaResponse;
+use exa_mcp_exa_client::{CallError, ExaResponse};
 use exa_mcp_model::Operation;
 
 /// A call that takes longer than this is logged as slow.

@@ -10,8 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{ProgressReporter, ProgressUpdate};
 use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
-use exa_mcp_model::Streaming;
-use exa_mcp_model::{Operation, lock};
+use exa_mcp_model::{Operation, Streaming, lock};
 use exa_mcp_text::sanitize;
 
 /// The pause between two updates: nobody reads more than ten per second.

@@ -8,8 +8,7 @@ use crate::operations::client::UrlRequest;
 use crate::operations::validation::ValidationError;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, KeyPoolError};
-use exa_mcp_model::LimitExceeded;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{LimitExceeded, Operation};
 
 /// Why a tool call failed.
 #[derive(Debug)]

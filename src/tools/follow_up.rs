@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{Entry, Named, Plan};
 use super::registry::{Tool, ToolRegistry};
 use crate::operations::RemoteJob;
+use exa_mcp_model::{NamedToolPlan, ToolPlan, ToolhostEntry};
 
 /// Returns the calls that read and cancel a job.
 pub(super) fn next_calls(
@@ -55,19 +55,21 @@ fn call_form(
     arguments: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
     let call_form = match &tool.plan {
-        Plan::Dispatcher { operations } => {
+        ToolPlan::Dispatcher { operations } => {
             operations.iter().find(|own| *own == operation)?;
             json!({"operation": operation, "args": arguments})
         }
-        Plan::Host { entries } => {
+        ToolPlan::Toolhost { entries } => {
             let entry = entries
                 .iter()
                 .find(|entry| is_unchanged_entry(entry, operation))?;
             json!({"operation": entry.name, "params": arguments})
         }
-        Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
-        Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
-        Plan::Operation { .. } | Plan::Note | Plan::Suggest { .. } => return None,
+        ToolPlan::Operation { operation: own } if own == operation => {
+            json!({"arguments": arguments})
+        }
+        ToolPlan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
+        ToolPlan::Operation { .. } | ToolPlan::Note | ToolPlan::Suggest { .. } => return None,
     };
     match call_form {
         Value::Object(call_form) => Some(call_form),
@@ -76,13 +78,13 @@ fn call_form(
 }
 
 /// Returns whether an entry of a toolhost calls the operation without renaming parameters.
-fn is_unchanged_entry(entry: &Entry, operation: &str) -> bool {
+fn is_unchanged_entry(entry: &ToolhostEntry, operation: &str) -> bool {
     entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
 }
 
 /// Returns the arguments with which a named tool makes exactly this call.
 fn named_arguments(
-    plan: &Named,
+    plan: &NamedToolPlan,
     operation: &str,
     arguments: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {

@@ -16,8 +16,7 @@ use crate::operations::validation::ValidatedArguments;
 use crate::operations::{CompletedCall, OperationExecutor, PagedCall, PagingStop, is_paged, price};
 use crate::render::View;
 use exa_mcp_exa_client::blocking;
-use exa_mcp_model::Identity;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Identity, Operation};
 use exa_mcp_text::sanitize::clean_json;
 
 /// Maximum characters of a single text in a response.
@@ -168,8 +167,8 @@ impl<'a> OperationRunner<'a> {
                 .max_useful_results(sent_filters)
                 .unwrap_or(MAX_ENTRIES);
             let max = max.min(MAX_ENTRIES);
-            let caller = self.tools.caller();
-            let paged = caller.send_all(operation, checked, max, progress).await;
+            let executor = self.tools.operation_executor();
+            let paged = executor.send_all(operation, checked, max, progress).await;
             let mut paged = paged.map_err(call_error)?;
             warnings.extend(pagination_warning(operation, &mut paged, max));
             paged.call
@@ -181,11 +180,11 @@ impl<'a> OperationRunner<'a> {
                 ));
             }
             let sent = task.is_some().then(|| checked.arguments.clone());
-            let (caller, lost) = match (self.caller(), task) {
-                (caller, Some(_)) => caller.holding_lost_reservation(),
-                (caller, None) => (caller, LostReservation::default()),
+            let (executor, lost) = match (self.operation_executor(), task) {
+                (executor, Some(_)) => executor.holding_lost_reservation(),
+                (executor, None) => (executor, LostReservation::default()),
             };
-            match caller.send(operation, checked, progress).await {
+            match executor.send(operation, checked, progress).await {
                 Ok(called) => called,
                 Err(error) => return polling.recover_start(sent, error, lost).await,
             }
@@ -209,11 +208,11 @@ impl<'a> OperationRunner<'a> {
     }
 
     /// Returns the executor for the call, with access to the folders of its client.
-    fn caller(&self) -> OperationExecutor {
-        let caller = self.tools.caller();
+    fn operation_executor(&self) -> OperationExecutor {
+        let executor = self.tools.operation_executor();
         match &self.context.folders {
-            Some(folders) => caller.with_folders(folders.and(caller.folders())),
-            None => caller.clone(),
+            Some(folders) => executor.with_folders(folders.and(executor.folders())),
+            None => executor.clone(),
         }
     }
 }

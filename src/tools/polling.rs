@@ -106,7 +106,7 @@ impl<'a> Polling<'a> {
         job: &RemoteJob,
     ) -> ToolResult<CallOutput> {
         let mut output = CallOutput::new(Value::Null, arguments.clone());
-        match job.poll(self.tools.caller()).await {
+        match job.poll(self.tools.operation_executor()).await {
             Ok(state) => output.response = state.response,
             Err(error) if job.is_lost(&error) => return Err(self.call_error(error)),
             Err(_) => {}
@@ -137,8 +137,8 @@ impl<'a> Polling<'a> {
             Ok(PreviousJob::Found(job)) => {
                 // An error is not charged, so its reservation was released.
                 if !lost.transfer_to(&job).await && is_api_error(&error) {
-                    let caller = self.tools.caller();
-                    caller
+                    let executor = self.tools.operation_executor();
+                    executor
                         .charge_recovered_job(self.operation, &arguments, &job)
                         .await;
                 }
@@ -158,11 +158,11 @@ impl<'a> Polling<'a> {
         searches: usize,
     ) -> ToolResult<PreviousJob> {
         let unconfirmed = |reason: String| self.unconfirmed(task, arguments, reason);
-        let caller = self.tools.caller();
+        let executor = self.tools.operation_executor();
         for search in 1.. {
             let deadline = task.deadline;
             let found =
-                RemoteJob::find(caller, self.operation, arguments, task.created, deadline).await;
+                RemoteJob::find(executor, self.operation, arguments, task.created, deadline).await;
             let found =
                 found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
             let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
@@ -264,7 +264,8 @@ impl<'a> Polling<'a> {
         };
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
             let progress = self.context.progress.with_offset(output.progress);
-            let followed = job.poll_until_done(self.tools.caller(), deadline, &progress, state);
+            let followed =
+                job.poll_until_done(self.tools.operation_executor(), deadline, &progress, state);
             match followed.await {
                 PollOutcome::Finished(latest) => state = latest,
                 PollOutcome::TimedOut(latest) => state = latest,
@@ -323,8 +324,8 @@ impl<'a> Polling<'a> {
     ) -> Option<Result<JobMatches, JobSearchError>> {
         let since = milliseconds(SystemTime::now() - SEARCH_WINDOW);
         let deadline = Instant::now() + SEARCH_TIMEOUT;
-        let caller = self.tools.caller();
-        RemoteJob::find(caller, self.operation, arguments, since, deadline).await
+        let executor = self.tools.operation_executor();
+        RemoteJob::find(executor, self.operation, arguments, since, deadline).await
     }
 
     /// Searches for a job that a call has just started without identifying it.

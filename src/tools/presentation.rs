@@ -11,7 +11,7 @@ use super::call::OperationCall;
 use super::error::ToolError;
 use super::operation_runner::{CallOutput, OperationRunner};
 use super::outcome::ToolResult;
-use super::{host, options};
+use super::{options, toolhost};
 use crate::render::{self, Envelope, RenderInput, Rendered, View};
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Operation;
@@ -30,7 +30,7 @@ impl OperationRunner<'_> {
             ..
         } = self.call;
         let mut tool_fields = match self.call.entry() {
-            Some(entry) => host::role_fields(entry, &output.arguments, &output.response),
+            Some(entry) => toolhost::role_fields(entry, &output.arguments, &output.response),
             None => Map::new(),
         };
         for (name, value) in output.job_fields {

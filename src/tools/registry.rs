@@ -5,12 +5,11 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::call::ToolCall;
-use super::plan::{Hints, Plan, ToolFile};
 use super::schema::Schema;
 use super::{parse, routing, task_call};
 use crate::operations::validation::InputSchema;
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolFile, ToolHints, ToolPlan};
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +50,7 @@ pub struct ToolDefinition {
     /// The JSON Schema of the arguments.
     pub input_schema: Schema,
     /// The annotations, such as read-only.
-    pub hints: Hints,
+    pub hints: ToolHints,
     /// The tool can start a long-running job.
     pub starts_job: bool,
 }
@@ -61,7 +60,7 @@ pub(super) struct Tool {
     pub(super) definition: ToolDefinition,
     /// The schema prepared for validation, created by the first call.
     schema: OnceLock<InputSchema>,
-    pub(super) plan: Plan,
+    pub(super) plan: ToolPlan,
     tokens: usize,
 }
 
@@ -206,7 +205,7 @@ impl ToolRegistry {
 
     /// Returns whether a tool creates notes.
     pub(super) fn has_notes(&self) -> bool {
-        self.iter().any(|tool| matches!(tool.plan, Plan::Note))
+        self.iter().any(|tool| matches!(tool.plan, ToolPlan::Note))
     }
 
     /// Returns whether the tools can read websets and their items.

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::plan::Plan;
 use crate::operations::{self, RemoteJob};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolPlan};
 
 /// A reference to a job at Exa: the operation that reads it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,15 +134,15 @@ pub(super) fn starts(operation: &Operation) -> bool {
 }
 
 /// Returns whether a tool can start a long-running job.
-pub(super) fn can_start(plan: &Plan) -> bool {
+pub(super) fn can_start(plan: &ToolPlan) -> bool {
     let is_long = |name: &str| operations::find(name).is_some_and(starts);
     match plan {
-        Plan::Operation { operation } => is_long(operation),
-        Plan::Named(plan) => is_long(&plan.operation),
-        Plan::Dispatcher { operations } => operations.iter().any(|name| is_long(name)),
-        Plan::Host { entries } => entries
+        ToolPlan::Operation { operation } => is_long(operation),
+        ToolPlan::Named(plan) => is_long(&plan.operation),
+        ToolPlan::Dispatcher { operations } => operations.iter().any(|name| is_long(name)),
+        ToolPlan::Toolhost { entries } => entries
             .iter()
             .any(|entry| entry.operation.as_deref().is_some_and(is_long)),
-        Plan::Note | Plan::Suggest { .. } => false,
+        ToolPlan::Note | ToolPlan::Suggest { .. } => false,
     }
 }

@@ -55,6 +55,6 @@ pub use prompt::{
 pub use resources::{Resources, WebsetResources};
 pub use sync::lock;
 pub use tool::{
-    AlternativeOperation, ArgumentMapping, HostEntry, HostRole, NamedToolPlan, ToolDefinition,
-    ToolFile, ToolHints, ToolPlan,
+    AlternativeOperation, ArgumentMapping, NamedToolPlan, ToolDefinition, ToolFile, ToolHints,
+    ToolPlan, ToolhostEntry, ToolhostRole,
 };

@@ -36,8 +36,7 @@ use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_accounts::{
     Allowance, CallPermit, ClientAddress, PayerLookup, Requester, TokenDirectory,
 };
-use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, LocalUser, lock};
+use exa_mcp_model::{Identity, LocalUser, ids, lock};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
 /// The most tasks that are counted by status.

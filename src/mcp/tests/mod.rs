@@ -32,7 +32,7 @@ use super::{
     tools::{ParsedCall, Tools},
 };
 use crate::render::{OutputFormat, Rendered};
-use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use crate::tools::{ToolContext, ToolDefinition, ToolError, ToolHints, ToolOutcome};
 use crate::transport::connection::{FLUSH_TIMEOUT, ServeError, serve_lines};
 use exa_mcp_model::LocalUser;
 
@@ -155,7 +155,7 @@ fn definition(name: String) -> ToolDefinition {
             .unwrap()
             .clone()
             .into(),
-        hints: Hints {
+        hints: ToolHints {
             read_only: true,
             destructive: false,
             idempotent: true,

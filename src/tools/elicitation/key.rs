@@ -23,7 +23,7 @@ pub(in super::super) async fn require_key(
     tools: &ToolExecutor,
     context: &ToolContext,
 ) -> ToolResult<()> {
-    let keys = tools.caller().keys();
+    let keys = tools.operation_executor().keys();
     if !keys.is_empty() {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(in super::super) async fn require_key(
     }
     let wait = tools
         .prompt_policy()
-        .patience
+        .timeout
         .unwrap_or(MAX_WAIT)
         .min(MAX_WAIT);
     match timeout(wait, page.is_done()).await {

@@ -126,7 +126,7 @@ impl Reader<'_> {
         let arguments = Map::from_iter([(websets.argument.clone(), json!(webset))]);
         match self
             .resources
-            .caller
+            .executor
             .call(operation, arguments.into())
             .await
         {

@@ -17,8 +17,7 @@ use tokio::time::Instant;
 use super::watch::at;
 use super::{ResourceChange, ResourceEvent, SharedResources};
 use crate::tools::ResourceUri;
-use exa_mcp_model::Identity;
-use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, ids};
 use exa_mcp_store::{Store, StoreError, StoreMessage};
 
 /// How long changes are batched: many of them are equal.

@@ -67,7 +67,7 @@ async fn read_webset(
     let operation = read.and_then(operations::find).ok_or_else(unavailable)?;
     elicitation::require_key(tools, context).await?;
     let called = tools
-        .caller()
+        .operation_executor()
         .call(operation, json!({"websetId": id}))
         .await;
     let called = called.map_err(|error| ToolError::from_call_error(operation, error))?;

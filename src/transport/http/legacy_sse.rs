@@ -38,8 +38,7 @@ use crate::telemetry::logging;
 use crate::transport::Backlog;
 use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_exa_client::ApiKey;
-use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, lock};
+use exa_mcp_model::{Identity, ids, lock};
 
 /// The buffer size between a connection and the handler.
 const BUFFER: usize = 64 * 1024;
