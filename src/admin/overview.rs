@@ -71,7 +71,7 @@ fn entry_json(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
 pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
     let (_, accounts) = require_admin(&*server, &parts)?;
     let days = number(&parts, "days")?.unwrap_or(DEFAULT_DAYS);
-    let today = Day::of(now());
+    let today = Day::from_timestamp(now());
     let days = (0..days.clamp(1, accounts.retention_days)).map(|ago| today.before(ago));
     let read = days.map(|day| async move {
         let counts = accounts.usage.counters(Some(&day.subject())).await?;

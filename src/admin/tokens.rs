@@ -42,7 +42,7 @@ impl TokenUsage {
 
     /// Reads the usage of one token.
     pub(super) async fn read(usage: &UsageRecorder, token: &Token) -> Result<Self, StoreError> {
-        let day = Day::of(now());
+        let day = Day::from_timestamp(now());
         let counts = usage.counters(Some(&token.id)).await?;
         let spent = usage
             .counters(Some(&day.spending_subject(&token.id)))
@@ -166,7 +166,7 @@ async fn read_all(
         }
         return Ok(all);
     }
-    let day = Day::of(now());
+    let day = Day::from_timestamp(now());
     let mut by_subject: HashMap<String, Vec<Counter>> = HashMap::new();
     for count in usage.counters(None).await? {
         let counts = by_subject.entry(count.subject.clone());

@@ -50,7 +50,7 @@ pub(super) async fn serve(
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
     let executor = super::executor(&settings)?;
     if let Some(list) = http.token_limits.tool_list() {
-        let offered = executor.narrowed(&list).map(drop);
+        let offered = executor.narrow(&list).map(drop);
         offered.map_err(|error| Failure::usage(format!("EXA_MCP_TOKEN_LIMITS: {error}")))?;
     }
     let store = executor.store();

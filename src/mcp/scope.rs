@@ -164,7 +164,7 @@ impl<T: Tools> RequestScope<T> {
     /// Returns the tasks, if the client is of 2026-07-28 and supports them.
     pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
         let protocol = McpVersion::new(context.protocol_version());
-        let declared = ClientFeatures::of(context, &protocol).tasks;
+        let declared = ClientFeatures::from_request(context, &protocol).tasks;
         self.tasks
             .as_ref()
             .filter(|_| declared && protocol.is_stateless())

@@ -229,7 +229,7 @@ impl Tools for ToolExecutor {
     }
 
     fn check_list(&self, list: &str) -> Result<(), String> {
-        let narrowed = self.narrowed(list).map(drop);
+        let narrowed = self.narrow(list).map(drop);
         narrowed.map_err(|error| error.to_string())
     }
 

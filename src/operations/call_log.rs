@@ -55,7 +55,7 @@ impl Drop for AbandonedCallLog {
 }
 
 /// Returns how a call ended, without any text from Exa.
-pub(super) fn ended(result: &Result<ExaResponse, CallError>) -> SpanOutcome {
+pub(super) fn span_outcome(result: &Result<ExaResponse, CallError>) -> SpanOutcome {
     let (code, error) = match result {
         Ok(response) => (Some(response.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio::time::sleep;
 
 use super::call_arguments::{validate, validation_error};
-use super::call_log::{AbandonedCallLog, ended, log, log_if_slow};
+use super::call_log::{AbandonedCallLog, log, log_if_slow, span_outcome};
 use super::price::{self, CostSource};
 use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
 use super::stream::{self, StreamProgress};
@@ -359,7 +359,7 @@ impl OperationExecutor {
         if import::is_requested(operation, &arguments) {
             return import::run(self, key, operation, arguments, progress).await;
         }
-        if let Some(streaming) = stream::requested(operation, &arguments) {
+        if let Some(streaming) = stream::requested_stream(operation, &arguments) {
             let progress = StreamProgress::new(progress, key.clone());
             let stream = progress.stream(streaming, &arguments);
             let request = self.request(key, operation, arguments.clone(), Some(stream));
@@ -418,7 +418,7 @@ impl OperationExecutor {
             }
             (result, _) => result,
         };
-        span.end(|| ended(&result));
+        span.end(|| span_outcome(&result));
         result
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::RemoteJob;
 use super::price::{self, CostSource, Estimate, MicroDollars};
-use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
+use exa_mcp_exa_client::{AttemptGuard, BoxFuture, ExaError, ExaErrorKind, RequestAttempt};
 use exa_mcp_model::{JobCost, LimitExceeded, Operation, lock};
 
 /// Decides whether a request may be sent, and accounts for its cost.
@@ -146,11 +146,11 @@ impl fmt::Debug for RequestGuard {
 }
 
 impl AttemptGuard for RequestGuard {
-    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn RequestAttempt>, ExaError>> {
         Box::pin(async move {
             match self.guard.reserve(&self.request).await {
                 Ok(reservation) => {
-                    let attempt: Box<dyn Attempt> = Box::new(GuardedAttempt {
+                    let attempt: Box<dyn RequestAttempt> = Box::new(GuardedAttempt {
                         guard: Arc::clone(&self.guard),
                         reservation: Some(reservation),
                         request: self.request.clone(),
@@ -194,25 +194,25 @@ impl Drop for GuardedAttempt {
     }
 }
 
-impl Attempt for GuardedAttempt {
-    fn rejected(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+impl RequestAttempt for GuardedAttempt {
+    fn on_rejected(mut self: Box<Self>) -> BoxFuture<'static, ()> {
         match self.reservation.take() {
             Some(reservation) => reservation.release(),
             None => Box::pin(ready(())),
         }
     }
 
-    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+    fn on_gateway_failure(self: Box<Self>) -> BoxFuture<'static, ()> {
         if self.charged() == CostSource::AtEndOfJob {
             // The job may exist, so this counts as a lost response.
             drop(self);
             return Box::pin(ready(()));
         }
         // Exa does not charge for a request that a gateway answered.
-        self.rejected()
+        self.on_rejected()
     }
 
-    fn started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if self.charged() != CostSource::AtEndOfJob {
                 return;
@@ -228,7 +228,7 @@ impl Attempt for GuardedAttempt {
         })
     }
 
-    fn completed<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_completed<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let reservation = self.reservation.take();
             let SpendRequest {

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const MAX_MESSAGE: usize = 1_000;
 
 /// Returns how to read the stream that the arguments request, if they do.
-pub(super) fn requested(
+pub(super) fn requested_stream(
     operation: &'static Operation,
     arguments: &Map<String, Value>,
 ) -> Option<&'static Streaming> {
@@ -121,7 +121,7 @@ impl StreamProgress {
             let text = std::mem::replace(&mut pending.unreported, rest);
             (pending.done, text)
         };
-        let message = self.sanitized(&message);
+        let message = self.sanitize_message(&message);
         if !message.is_empty() {
             self.reporter.report(ProgressUpdate {
                 done: done as f64,
@@ -141,7 +141,7 @@ impl StreamProgress {
     }
 
     /// Returns a text without the key and hidden characters, shortened to its end.
-    fn sanitized(&self, text: &str) -> String {
+    fn sanitize_message(&self, text: &str) -> String {
         let text = self.key.redact_text(text);
         // Sanitizing may join parts of the key.
         let text = self.key.redact_text(&sanitize::clean(&text));
@@ -168,7 +168,7 @@ mod tests {
     use tokio::time::sleep;
 
     fn requested_form(operation: &str, arguments: Value) -> Option<StreamForm> {
-        let streaming = requested(find(operation).unwrap(), arguments.as_object().unwrap());
+        let streaming = requested_stream(find(operation).unwrap(), arguments.as_object().unwrap());
         streaming.map(|streaming| streaming.form)
     }
 

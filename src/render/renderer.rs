@@ -246,7 +246,7 @@ fn finish(
     }
     Rendered {
         text,
-        structured: json::structured(metadata, &input.tool_fields, fitted),
+        structured: json::structured_content(metadata, &input.tool_fields, fitted),
         links,
         format: view.format,
         stats,

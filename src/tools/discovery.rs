@@ -71,11 +71,11 @@ pub(super) fn parse_json_text(value: Value, key: &str, corrections: &mut Vec<Str
 
 /// Returns whether two names differ at most in punctuation and case.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    normalized(one).eq(normalized(other))
+    normalize(one).eq(normalize(other))
 }
 
 /// Returns a name without punctuation and case.
-fn normalized(name: &str) -> impl Iterator<Item = char> {
+fn normalize(name: &str) -> impl Iterator<Item = char> {
     name.chars()
         .filter(|c| !['.', '_', '-', '/', ' '].contains(c))
         .flat_map(char::to_lowercase)

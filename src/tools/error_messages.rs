@@ -100,7 +100,7 @@ impl Message {
     }
 
     /// Appends untrusted quotes inside a fence.
-    fn quoting(mut self, quotes: &[(&str, String)]) -> Self {
+    fn with_quotes(mut self, quotes: &[(&str, String)]) -> Self {
         if quotes.is_empty() {
             return self;
         }
@@ -331,7 +331,7 @@ fn unfinished(unfinished: &UnfinishedJob) -> Message {
             match key.as_str() {
                 "name" | "operation" => {}
                 "message" => put(&mut data, "cause", value),
-                "untrusted" => put(&mut data, &key, renamed(value, "message", "cause")),
+                "untrusted" => put(&mut data, &key, rename_key(value, "message", "cause")),
                 _ => put(&mut data, &key, value),
             }
         }
@@ -394,11 +394,11 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
         put(&mut data, "hints", json!(hints));
         common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
     }
-    Message::new(text, data).quoting(&quotes)
+    Message::new(text, data).with_quotes(&quotes)
 }
 
 /// Replaces a name in a list of names.
-fn renamed(names: Value, from: &str, to: &str) -> Value {
+fn rename_key(names: Value, from: &str, to: &str) -> Value {
     let renamed = |name: Value| if name == from { json!(to) } else { name };
     match names {
         Value::Array(names) => names.into_iter().map(renamed).collect(),

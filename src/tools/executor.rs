@@ -122,22 +122,22 @@ impl ToolExecutor {
     }
 
     /// Returns the enabled tools that are in a list of sets and tools.
-    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
-        let registry = self.registry.narrowed(list)?;
+    pub(crate) fn narrow(&self, list: &str) -> Result<Self, SelectError> {
+        let registry = self.registry.narrow(list)?;
         Ok(self.with_registry(registry))
     }
 
     /// Returns the enabled tools that are in a list, or no tools if the list is invalid.
     #[must_use]
     pub(crate) fn only(&self, list: &str) -> Self {
-        let registry = self.registry.narrowed(list);
+        let registry = self.registry.narrow(list);
         self.with_registry(registry.unwrap_or_else(|_| self.registry.empty()))
     }
 
     fn with_registry(&self, registry: ToolRegistry) -> Self {
         let (notes, websets) = (registry.has_notes(), registry.has_websets());
         Self {
-            resources: self.resources.narrowed(notes, websets),
+            resources: self.resources.narrow(notes, websets),
             registry,
             ..self.clone()
         }

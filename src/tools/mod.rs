@@ -52,4 +52,4 @@ pub(crate) use outcome::ToolContent;
 pub use outcome::ToolOutcome;
 pub use registry::ToolDefinition;
 pub(crate) use resource_uri::ResourceUri;
-pub(crate) use task_call::{Attempt, JobHandle, JobTracker, TaskCall, TaskLimits};
+pub(crate) use task_call::{JobHandle, JobTracker, TaskAttempt, TaskCall, TaskLimits};

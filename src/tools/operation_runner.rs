@@ -100,7 +100,7 @@ impl<'a> OperationRunner<'a> {
         &self,
         store: &'s dyn exa_mcp_store::Store,
     ) -> Option<SharedCache<'s>> {
-        SharedCache::of(store, self.tools.cache().limits())
+        SharedCache::open(store, self.tools.cache().limits())
     }
 
     /// Renders the cached result with an id, from this server or another.
@@ -201,7 +201,7 @@ impl<'a> OperationRunner<'a> {
         let mut output = CallOutput {
             warnings,
             progress,
-            ..CallOutput::new(sanitized(response.value).await, arguments)
+            ..CallOutput::new(sanitize_response(response.value).await, arguments)
         };
         polling.follow_new(before, &mut output).await?;
         Ok(output)
@@ -253,7 +253,7 @@ fn is_cacheable(operation: &Operation) -> bool {
 }
 
 /// Removes hidden characters from the texts of a response.
-pub(super) async fn sanitized(mut response: Value) -> Value {
+pub(super) async fn sanitize_response(mut response: Value) -> Value {
     let is_large = blocking::is_large_value(&response);
     blocking::run(is_large, || {
         clean_json(&mut response, MAX_TEXT_CHARS);

@@ -10,9 +10,9 @@ use super::claims::Claims;
 use super::context::ToolContext;
 use super::error::{ToolError, UnconfirmedCall, UnfinishedJob};
 use super::executor::ToolExecutor;
-use super::operation_runner::{CallOutput, sanitized};
+use super::operation_runner::{CallOutput, sanitize_response};
 use super::outcome::ToolResult;
-use super::task_call::{Attempt, JobHandle, TaskCall};
+use super::task_call::{JobHandle, TaskAttempt, TaskCall};
 use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
 use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
@@ -76,16 +76,16 @@ impl<'a> Polling<'a> {
     ) -> Option<ToolResult<CallOutput>> {
         let task = self.context.task.as_ref()?;
         let previous = match &task.attempt {
-            Attempt::First => Ok(PreviousJob::None),
-            Attempt::Resumed(Some(handle)) => {
+            TaskAttempt::First => Ok(PreviousJob::None),
+            TaskAttempt::Resumed(Some(handle)) => {
                 handle.to_job().map(PreviousJob::Found).ok_or_else(|| {
                     let reason = format!("this version does not know `{}`", handle.get);
                     self.unconfirmed(task, arguments, reason)
                 })
             }
             // A read-only call may be repeated.
-            Attempt::Resumed(None) if self.operation.read_only => Ok(PreviousJob::None),
-            Attempt::Resumed(None) => {
+            TaskAttempt::Resumed(None) if self.operation.read_only => Ok(PreviousJob::None),
+            TaskAttempt::Resumed(None) => {
                 sleep(SETTLE_TIME).await;
                 self.find_previous(task, arguments, SEARCHES_BEFORE_RESTART)
                     .await
@@ -188,8 +188,8 @@ impl<'a> Polling<'a> {
         reason: String,
     ) -> Box<ToolError> {
         let event = match task.attempt {
-            Attempt::First => "Exa's response was lost before it confirmed",
-            Attempt::Resumed(_) => "The server ended before Exa confirmed",
+            TaskAttempt::First => "Exa's response was lost before it confirmed",
+            TaskAttempt::Resumed(_) => "The server ended before Exa confirmed",
         };
         Box::new(ToolError::Unconfirmed(UnconfirmedCall {
             operation: self.operation.name,
@@ -299,7 +299,7 @@ impl<'a> Polling<'a> {
                 output.job_fields.extend(next());
             }
         }
-        output.response = sanitized(state.response).await;
+        output.response = sanitize_response(state.response).await;
         Ok(())
     }
 

@@ -158,7 +158,7 @@ impl ToolRegistry {
     }
 
     /// Returns the enabled tools that are in a list of sets and tools.
-    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+    pub(crate) fn narrow(&self, list: &str) -> Result<Self, SelectError> {
         let wanted = select(list)?;
         let is_wanted = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
         let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(is_wanted).cloned().collect();

@@ -63,7 +63,7 @@ impl DocumentFormat for StoredResult {
 
 impl<'a> SharedCache<'a> {
     /// Returns the cache in a store, if the store is shared and the cache is enabled.
-    pub(super) fn of(store: &'a dyn Store, limits: CacheLimits) -> Option<Self> {
+    pub(super) fn open(store: &'a dyn Store, limits: CacheLimits) -> Option<Self> {
         let wanted = store.is_remote() && !limits.is_disabled();
         let ttl = limits.ttl;
         wanted.then_some(Self { store, ttl })

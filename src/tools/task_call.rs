@@ -76,14 +76,14 @@ pub struct TaskCall {
     /// When the task was created, in milliseconds since 1970.
     pub created: u64,
     /// Whether an earlier process made the call.
-    pub attempt: Attempt,
+    pub attempt: TaskAttempt,
     /// Records the job that the call starts.
     pub tracker: Arc<dyn JobTracker>,
 }
 
 /// Whether the call of a task was made before.
 #[derive(Clone)]
-pub enum Attempt {
+pub enum TaskAttempt {
     /// The call was not made before.
     First,
     /// A process that has ended made the call; this is the job that Exa confirmed to it.

@@ -150,7 +150,7 @@ impl MeterState {
         UsageSubject {
             token: self.token.clone(),
             user: self.user.clone(),
-            day: Day::of(now()),
+            day: Day::from_timestamp(now()),
         }
     }
 }

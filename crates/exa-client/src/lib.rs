@@ -82,7 +82,7 @@ pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
 pub use context::{CallContext, prepare};
 pub use error::{ExaError, ExaErrorKind, Quote};
 pub use exa_http::ExaHttp;
-pub use guard::{Attempt, AttemptGuard, BoxFuture, Unguarded};
+pub use guard::{AttemptGuard, BoxFuture, RequestAttempt, Unguarded};
 pub use key_owner::KeyOwner;
 pub use key_pool::{KeyLease, KeyPool, KeyPoolError, KeyState};
 pub use maybe::Maybe;

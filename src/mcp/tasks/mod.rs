@@ -31,7 +31,7 @@ pub(super) use run::TaskObserver;
 use store::{TaskStore, TaskUpdate};
 
 use super::tools::{ParsedCall, Tools};
-use crate::tools::{Attempt, JobHandle, TaskLimits};
+use crate::tools::{JobHandle, TaskAttempt, TaskLimits};
 use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_accounts::{
     Allowance, CallPermit, ClientAddress, PayerLookup, Requester, TokenDirectory,
@@ -225,7 +225,7 @@ impl<T: Tools> Tasks<T> {
                 error => store_error(error),
             });
         }
-        let run = (record.clone(), call, Attempt::First);
+        let run = (record.clone(), call, TaskAttempt::First);
         self.launch(owner.clone(), run, observer);
         Ok(record)
     }

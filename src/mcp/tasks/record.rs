@@ -197,7 +197,7 @@ impl TaskRecord {
     }
 
     /// Returns the task of 2026-07-28 with its result. A failed tool call counts as completed there.
-    pub(in super::super) fn detailed(&self) -> DetailedTask {
+    pub(in super::super) fn to_detailed_task(&self) -> DetailedTask {
         let payload = match (self.status, &self.result) {
             (TaskStatus::Cancelled, _) => TaskPayload::Cancelled,
             (TaskStatus::Completed | TaskStatus::Failed, Some(result)) => TaskPayload::Completed {

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::run::TaskObserver;
 use super::{ParsedCall, TaskRecord, TaskUpdate, Tasks, Tools};
-use crate::tools::Attempt;
+use crate::tools::TaskAttempt;
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
@@ -174,9 +174,9 @@ impl<T: Tools> Tasks<T> {
                 let call = self.tools.parse(&record.tool, arguments);
                 self.register(&mut self.running(), owner, &record, call.starts_job());
                 let attempt = if is_first {
-                    Attempt::First
+                    TaskAttempt::First
                 } else {
-                    Attempt::Resumed(record.job.clone())
+                    TaskAttempt::Resumed(record.job.clone())
                 };
                 let (tasks, permit) = self.for_payer(&record).await;
                 let observer = TaskObserver {

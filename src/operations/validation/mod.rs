@@ -162,10 +162,10 @@ pub fn validate(
         Err(error) => {
             let error = messages::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
-            return Ok(validated(map, notes));
+            return Ok(validated_arguments(map, notes));
         }
     };
-    let (mut map, violations) = coerced(spec, validator, map, &mut notes);
+    let (mut map, violations) = coerce_arguments(spec, validator, map, &mut notes);
     let domain_problems = domain::apply(spec.checks, &mut map, &mut notes);
     problems.extend(violations);
     for problem in domain_problems {
@@ -175,7 +175,7 @@ pub fn validate(
         }
     }
     if problems.is_empty() {
-        Ok(validated(map, notes))
+        Ok(validated_arguments(map, notes))
     } else {
         let missing = missing::find(spec.input_schema, &map, &problems);
         Err(invalid(spec, problems, missing))
@@ -183,7 +183,7 @@ pub fn validate(
 }
 
 /// Corrects `map` as far as needed, and returns it with the remaining violations of the schema.
-fn coerced(
+fn coerce_arguments(
     spec: &ArgumentSpec<'_>,
     validator: &Validator,
     map: Map<String, Value>,
@@ -230,7 +230,7 @@ fn split_path(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-fn validated(arguments: Map<String, Value>, notes: Vec<String>) -> ValidatedArguments {
+fn validated_arguments(arguments: Map<String, Value>, notes: Vec<String>) -> ValidatedArguments {
     let remainder = |number| format!("and {number} more such notes");
     ValidatedArguments {
         arguments,

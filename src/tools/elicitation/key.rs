@@ -53,7 +53,7 @@ pub(in super::super) async fn require_key(
         .timeout
         .unwrap_or(MAX_WAIT)
         .min(MAX_WAIT);
-    match timeout(wait, page.is_done()).await {
+    match timeout(wait, page.wait()).await {
         Ok(true) => {
             client.url_completed(&page.id);
             Ok(())

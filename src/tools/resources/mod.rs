@@ -108,7 +108,7 @@ impl Resources {
     }
 
     /// Returns the resources for a narrowed set of tools.
-    pub(super) fn narrowed(&self, notes: bool, websets: bool) -> Self {
+    pub(super) fn narrow(&self, notes: bool, websets: bool) -> Self {
         Self {
             notes: self.notes.clone().filter(|_| notes),
             websets: self.websets && websets,
@@ -230,7 +230,7 @@ impl Resources {
 
     /// Watches the resources of an owner from now on.
     pub fn watch(&self, owner: &Identity) -> ResourceWatch {
-        self.prepare_watch().of(owner)
+        self.prepare_watch().into_watch(owner)
     }
 
     /// Starts a watch for an owner who is not known yet.

@@ -8,7 +8,7 @@ use crate::operations::{OperationError, example, find, input_schema, nearest};
 use crate::render::{self, ContentLevel, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
-use crate::tools::operation_runner::sanitized;
+use crate::tools::operation_runner::sanitize_response;
 use crate::tools::{CachedResult, ResourceUri, ToolError};
 use exa_mcp_exa_client::{ExaErrorKind, blocking};
 use exa_mcp_generated::tools::RESOURCES;
@@ -131,7 +131,7 @@ impl Reader<'_> {
             .await
         {
             Ok(called) => {
-                let response = sanitized(called.response.value).await;
+                let response = sanitize_response(called.response.value).await;
                 let is_large = blocking::is_large_value(&response);
                 Ok(ResourceContent {
                     mime: JSON,

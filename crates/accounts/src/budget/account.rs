@@ -150,9 +150,9 @@ impl BudgetAccount {
             return Ok(Charge::Free);
         }
         if !limits.has_spending_limit() && !cost.starts_job {
-            return Ok(self.counted(cost));
+            return Ok(self.charge_without_limit(cost));
         }
-        let day = Day::of(now());
+        let day = Day::from_timestamp(now());
         let (payer, user) = (&*self.payer, &*self.user);
         let body = ReservationBody::new(payer, user, day, cost.operation, cost.unpriced);
         let [per_day, per_month] = limits.budgets();
@@ -173,14 +173,14 @@ impl BudgetAccount {
                 let allows = self.ledger.policy.on_store_failure == UnenforcedAction::Allow;
                 if allows || !limits.has_budget() {
                     tracing::warn!(%error, "cannot reserve the cost of a call; making the call anyway");
-                    return Ok(self.counted(cost));
+                    return Ok(self.charge_without_limit(cost));
                 }
                 Err(store_failed(&limits, cost.microdollars, &error))
             }
         }
     }
 
-    fn counted(&self, cost: WorstCaseCost<'_>) -> Charge {
+    fn charge_without_limit(&self, cost: WorstCaseCost<'_>) -> Charge {
         match &self.usage {
             None => Charge::Free,
             Some(usage) => Charge::Counted(CountedCharge {

@@ -86,7 +86,7 @@ impl ReservationBody {
 
     /// Returns the counter updates for this cost.
     pub(super) fn updates(&self, microdollars: u64) -> Vec<CounterUpdate> {
-        let day = Day::parse(&self.day).unwrap_or_else(|| Day::of(crate::now()));
+        let day = Day::parse(&self.day).unwrap_or_else(|| Day::from_timestamp(crate::now()));
         let mut updates = Vec::new();
         let mut add = |name: &str, amount: u64| {
             let update = CounterUpdate {

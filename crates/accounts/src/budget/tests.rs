@@ -40,7 +40,7 @@ fn cost(microdollars: u64, starts_job: bool) -> WorstCaseCost<'static> {
 }
 
 async fn spent(store: &MemoryStore) -> (u64, u64) {
-    let day = Day::of(now());
+    let day = Day::from_timestamp(now());
     let subject = day.spending_subject("t");
     let counters = store.counters(Some(subject)).await.unwrap();
     let spending = Spending::from_counters(day, &counters);

@@ -24,7 +24,7 @@ pub(super) enum CharClass {
 }
 
 impl CharClass {
-    pub(super) fn of(c: char) -> CharClass {
+    pub(super) fn from_char(c: char) -> CharClass {
         match c {
             ' '..='~' | '\n' | '\t' => CharClass::Keep,
             // The most common characters, without a table lookup.
