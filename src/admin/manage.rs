@@ -68,12 +68,12 @@ pub(super) async fn update<S: ServerState>(
 ) -> ApiResult {
     let admin = AdminRequest::read(&*server, request, &["userId", "expiresAt", "limits"]).await?;
     admin.limits(&*server)?;
-    let amendment = TokenUpdate {
+    let update = TokenUpdate {
         user: admin.user()?,
         expires: admin.expires()?,
         limits: admin.fields.get("limits").cloned(),
     };
-    let changed = admin.accounts.token_service.update(&id, amendment).await;
+    let changed = admin.accounts.token_service.update(&id, update).await;
     let token = changed.map_err(service_error)?;
     let detail = Value::Object(admin.fields.clone());
     admin.record_audit("token.change", &token.id, detail).await;
@@ -129,11 +129,11 @@ pub(super) async fn expire<S: ServerState>(
 ) -> ApiResult {
     let admin = AdminRequest::read(&*server, request, &["expiresAt"]).await?;
     let expires = admin.expires()?.unwrap_or(Some(now()));
-    let amendment = TokenUpdate {
+    let update = TokenUpdate {
         expires: Some(expires),
         ..TokenUpdate::default()
     };
-    let changed = admin.accounts.token_service.update(&id, amendment).await;
+    let changed = admin.accounts.token_service.update(&id, update).await;
     let token = changed.map_err(service_error)?;
     let detail = json!({"expiresAt": expires.map(format_timestamp)});
     admin.record_audit("token.expire", &token.id, detail).await;

@@ -71,7 +71,7 @@ pub(super) async fn run(
         }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(exa_failure(&error)),
-        Err(CallError::Limit(over)) => Err(Failure::usage(over)),
+        Err(CallError::Limit(exceeded)) => Err(Failure::usage(exceeded)),
     }
 }
 

@@ -231,9 +231,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let call = scope.tools.parse(&request.name, arguments);
         let permit = match scope.admit_call(&call).await {
             Ok(permit) => permit,
-            Err(over) => {
-                tracing::info!(limit = over.limit, "denied: over a limit");
-                let error = Box::new(ToolError::LimitExceeded(Box::new(over)));
+            Err(exceeded) => {
+                tracing::info!(limit = exceeded.limit, "denied: over a limit");
+                let error = Box::new(ToolError::LimitExceeded(Box::new(exceeded)));
                 let outcome = ToolOutcome::Failure(error);
                 scope.record_usage(&request.name, Some(&outcome)).await;
                 return Ok(protocol.call_result(outcome.into_content(&[])).into());

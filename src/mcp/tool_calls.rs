@@ -160,9 +160,9 @@ impl<T: Tools> Handler<T> {
             ttl,
         } = TaskParams::parse(params, |tool| scope.check_task_support(tool))?;
         let call = scope.tools.parse(&tool, arguments);
-        let permit = scope.admit_call(&call).await.map_err(|over| {
-            tracing::info!(limit = over.limit, "denied: over a limit");
-            limit_error(&over)
+        let permit = scope.admit_call(&call).await.map_err(|exceeded| {
+            tracing::info!(limit = exceeded.limit, "denied: over a limit");
+            limit_error(&exceeded)
         })?;
         let (progress, forwarder) = ProgressForwarder::for_request(context);
         let served = Box::pin(async {

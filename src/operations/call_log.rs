@@ -108,8 +108,8 @@ pub(super) fn log(
             );
         }
         Err(CallError::Arguments(_)) => tracing::info!(operation = name, "invalid arguments"),
-        Err(CallError::Limit(over)) => {
-            tracing::info!(operation = name, limit = over.limit, "limit reached");
+        Err(CallError::Limit(exceeded)) => {
+            tracing::info!(operation = name, limit = exceeded.limit, "limit reached");
         }
     }
 }

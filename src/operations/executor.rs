@@ -15,7 +15,7 @@ use super::{Folders, ProgressReporter, RemoteJob, import, validation};
 use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
-    KeyOwner, KeyPool, KeyPoolError, StreamForm, StreamOptions, blocking, split_arguments,
+    KeyOwner, KeyPool, KeyPoolError, StreamKind, StreamOptions, blocking, split_arguments,
 };
 use exa_mcp_generated::operations;
 use exa_mcp_model::{ArgumentLocation, JobCost, LimitExceeded, Operation};
@@ -243,7 +243,7 @@ impl OperationExecutor {
                 })
             }
             Err(CallError::Exa(error)) => Err(OperationError::Exa(Box::new(error))),
-            Err(CallError::Limit(over)) => Err(OperationError::Limit(over)),
+            Err(CallError::Limit(exceeded)) => Err(OperationError::Limit(exceeded)),
             Err(CallError::Arguments(error)) => {
                 let problems = error
                     .problems
@@ -364,7 +364,7 @@ impl OperationExecutor {
             let stream = progress.stream(streaming, &arguments);
             let request = self.request(key, operation, arguments.clone(), Some(stream));
             let response = progress.during(request).await?;
-            if streaming.form != StreamForm::Research {
+            if streaming.kind != StreamKind::Research {
                 return Ok(CompletedCall::new(response, arguments));
             }
             // The events of a research task do not contain the task, so it is fetched now.
@@ -413,8 +413,10 @@ impl OperationExecutor {
         )
         .await;
         let result = match (result, guard.rejection()) {
-            (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
-                Err(CallError::Limit(Box::new(over)))
+            (Err(CallError::Exa(error)), Some(exceeded))
+                if error.kind == ExaErrorKind::NotAllowed =>
+            {
+                Err(CallError::Limit(Box::new(exceeded)))
             }
             (result, _) => result,
         };
@@ -441,7 +443,9 @@ impl OperationExecutor {
                 let settlement = Settlement::Job(job.clone(), JobCost::Pending);
                 reservation.settle(settlement).await;
             }
-            Err(over) => tracing::warn!(%over, "a run continues that exceeds the budget"),
+            Err(exceeded) => {
+                tracing::warn!(over = %exceeded, "a run continues that exceeds the budget")
+            }
         }
     }
 

@@ -159,9 +159,9 @@ impl AttemptGuard for RequestGuard {
                     });
                     Ok(attempt)
                 }
-                Err(over) => {
-                    let error = ExaError::new(ExaErrorKind::NotAllowed, over.message.clone());
-                    *lock(&self.rejection) = Some(over);
+                Err(exceeded) => {
+                    let error = ExaError::new(ExaErrorKind::NotAllowed, exceeded.message.clone());
+                    *lock(&self.rejection) = Some(exceeded);
                     Err(error)
                 }
             }

@@ -64,7 +64,7 @@ impl StreamProgress {
         arguments: &Map<String, Value>,
     ) -> StreamOptions {
         let progress = self.clone();
-        let stream = StreamOptions::new(streaming.form, is_structured(arguments), move |update| {
+        let stream = StreamOptions::new(streaming.kind, is_structured(arguments), move |update| {
             if progress.reporter.is_enabled() {
                 progress.collect(update);
             }
@@ -163,27 +163,27 @@ mod tests {
 
     use super::*;
     use crate::operations::find;
-    use exa_mcp_model::StreamForm;
+    use exa_mcp_model::StreamKind;
     use serde_json::json;
     use tokio::time::sleep;
 
-    fn requested_form(operation: &str, arguments: Value) -> Option<StreamForm> {
+    fn requested_kind(operation: &str, arguments: Value) -> Option<StreamKind> {
         let streaming = requested_stream(find(operation).unwrap(), arguments.as_object().unwrap());
-        streaming.map(|streaming| streaming.form)
+        streaming.map(|streaming| streaming.kind)
     }
 
     #[test]
     fn streams_only_on_request() {
         assert_eq!(
-            requested_form("search", json!({"stream": true})),
-            Some(StreamForm::Search)
+            requested_kind("search", json!({"stream": true})),
+            Some(StreamKind::Search)
         );
-        let run = requested_form("agent.runs.create", json!({"stream": true}));
-        assert_eq!(run, Some(StreamForm::AgentRun));
-        assert_eq!(requested_form("answer", json!({"stream": false})), None);
-        assert_eq!(requested_form("answer", json!({})), None);
+        let run = requested_kind("agent.runs.create", json!({"stream": true}));
+        assert_eq!(run, Some(StreamKind::AgentRun));
+        assert_eq!(requested_kind("answer", json!({"stream": false})), None);
+        assert_eq!(requested_kind("answer", json!({})), None);
         assert_eq!(
-            requested_form("find_similar", json!({"stream": true})),
+            requested_kind("find_similar", json!({"stream": true})),
             None
         );
     }

@@ -68,7 +68,7 @@ fn message(error: &ToolError) -> Message {
         ToolError::NotCached { id, limits } => not_cached(id, *limits),
         ToolError::NoKey(owner) => no_key(*owner),
         ToolError::KeyNotProvided(why) => key_not_provided(why),
-        ToolError::KeyRequired(visit) => key_required(visit),
+        ToolError::KeyRequired(request) => key_required(request),
         ToolError::NoKeyReady(no_key) => no_key_ready(no_key),
         ToolError::LimitExceeded(limit) => limit_exceeded(limit),
         ToolError::ReadOnly(operation) => read_only(operation),
@@ -224,16 +224,16 @@ fn key_not_provided(why: &str) -> Message {
     message
 }
 
-fn key_required(visit: &UrlRequest) -> Message {
+fn key_required(request: &UrlRequest) -> Message {
     let message = format!(
         "The call needs the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
          five minutes); then call again.",
-        visit.url, visit.id
+        request.url, request.id
     );
     let code = code::URL_ELICITATION_REQUIRED;
     let mut data = fields(code, "URL_ELICITATION_REQUIRED", &message);
-    put(&mut data, "url", json!(visit.url));
-    put(&mut data, "elicitationId", json!(visit.id));
+    put(&mut data, "url", json!(request.url));
+    put(&mut data, "elicitationId", json!(request.id));
     Message::new(message, data)
 }
 
@@ -319,7 +319,7 @@ fn unfinished(unfinished: &UnfinishedJob) -> Message {
             "UNFINISHED",
             "the time limit passed before the work ended; it continues at Exa",
         ),
-        Some(_) => ("LOST", "the work cannot be read any more"),
+        Some(_) => ("LOST", "the work can no longer be read"),
     };
     let mut text = format!("`{operation}` was started, but {reason}. Last known status: {status}.");
     let mut data = fields(code::API_ERROR, name, &text);

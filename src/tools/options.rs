@@ -192,7 +192,7 @@ impl Options {
 
 /// Converts a view error to a validation error.
 pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
-    let place = match error {
+    let path = match error {
         ViewError::Index { .. } => "index".to_owned(),
         ViewError::Date { filter, .. } => format!("filters.{filter}"),
     };
@@ -202,7 +202,7 @@ pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
     };
     validation::ValidationError {
         problems: vec![validation::ArgumentProblem {
-            path: place,
+            path,
             message: error.to_string(),
         }],
         example: Box::new(example(&given)),

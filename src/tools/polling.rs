@@ -287,7 +287,7 @@ impl<'a> Polling<'a> {
         if let Some(lost) = lost {
             let headline = error_messages::headline(&lost);
             output.warnings.push(format!(
-                "it was started, but cannot be read any more: {headline}"
+                "it was started, but can no longer be read: {headline}"
             ));
         }
         if !self.operation.read_only || options.waits() {

@@ -40,11 +40,8 @@ pub(super) struct SharedCache<'a> {
 /// A cached result in the store.
 #[derive(Serialize, Deserialize)]
 struct StoredResult {
-    #[serde(rename = "title")]
     title: String,
-    #[serde(rename = "operation")]
     operation: String,
-    #[serde(rename = "results")]
     results: usize,
     /// Milliseconds since 1970.
     #[serde(rename = "kept_at")]
@@ -53,7 +50,6 @@ struct StoredResult {
     response: String,
     #[serde(rename = "asked")]
     requested_level: Option<String>,
-    #[serde(rename = "extract")]
     extract: Option<usize>,
 }
 

@@ -65,10 +65,10 @@ pub(super) fn with_entry_names(
 }
 
 /// Renames a path that is at or below `target`.
-fn rename_path(place: &str, target: &str, own: &str) -> String {
-    match place.strip_prefix(target) {
+fn rename_path(path: &str, target: &str, own: &str) -> String {
+    match path.strip_prefix(target) {
         Some(rest) if rest.is_empty() || rest.starts_with(['.', '[']) => format!("{own}{rest}"),
-        _ => place.to_owned(),
+        _ => path.to_owned(),
     }
 }
 
@@ -304,8 +304,8 @@ mod tests {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config", "type": "types"},
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
-        let problem = |place: &str, text: &str| ArgumentProblem {
-            path: place.to_owned(),
+        let problem = |path: &str, text: &str| ArgumentProblem {
+            path: path.to_owned(),
             message: text.to_owned(),
         };
         let error = ValidationError {

@@ -90,6 +90,6 @@ pub use response::ExaResponse;
 pub use response_memory::{hold_response_memory, release_response_memory};
 pub use retry::RetryPolicy;
 pub use send::send;
-pub use stream::{StreamForm, StreamOptions, StreamUpdate};
+pub use stream::{StreamKind, StreamOptions, StreamUpdate};
 pub use transport_error::root_cause;
 pub use upload::{UploadRequest, upload};

@@ -37,7 +37,7 @@ pub mod time;
 mod tool;
 
 pub use behavior::{
-    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamForm, Streaming,
+    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamKind, Streaming,
     UploadOperations,
 };
 pub use call_stats::CallStats;

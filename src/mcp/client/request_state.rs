@@ -54,7 +54,6 @@ pub(super) struct RequestState {
     #[serde(rename = "answers")]
     responses: BTreeMap<String, Value>,
     /// The number of rounds.
-    #[serde(rename = "rounds")]
     pub(super) rounds: u8,
 }
 

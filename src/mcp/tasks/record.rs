@@ -21,36 +21,24 @@ const MAX_GRACE: Duration = Duration::from_secs(60);
 /// A task. It is stored as JSON, so that it outlives the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct TaskRecord {
-    #[serde(rename = "id")]
     pub(super) id: String,
-    #[serde(rename = "tool")]
     pub(super) tool: String,
-    #[serde(rename = "arguments")]
     pub(super) arguments: JsonObject,
-    #[serde(rename = "status")]
     pub(super) status: TaskStatus,
-    #[serde(rename = "message")]
     pub(super) message: String,
     /// Milliseconds since 1970.
-    #[serde(rename = "created")]
     pub(super) created: u64,
-    #[serde(rename = "updated")]
     pub(super) updated: u64,
     /// Milliseconds.
-    #[serde(rename = "ttl")]
     pub(super) ttl: u64,
     /// The process that runs it.
-    #[serde(rename = "runner", default)]
+    #[serde(default)]
     pub(super) runner: String,
     /// The job at Exa, once Exa has confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
     pub(super) job: Option<JobHandle>,
     /// The job has yet to be cancelled at Exa.
-    #[serde(
-        rename = "stopping",
-        default,
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) stopping: bool,
     /// The token whose account pays for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,10 +51,10 @@ pub(in super::super) struct TaskRecord {
     )]
     pub(super) input: TaskInput,
     /// The result of the call.
-    #[serde(rename = "result", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
     /// Why there is no result.
-    #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<ErrorData>,
 }
 

@@ -240,7 +240,7 @@ async fn read_import(
     executor.request(key, get, arguments, None).await.ok()
 }
 
-/// Removes the upload URL, which is of no use any more, from the response.
+/// Removes the upload URL, which is no longer useful, from the response.
 fn without_upload_url(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");

@@ -38,12 +38,12 @@ pub(in super::super) async fn require_key(
     }
     let page = prompt.page().await;
     let page = page.map_err(|error| ToolError::KeyNotProvided(error.to_string()))?;
-    let visit = UrlRequest {
+    let request = UrlRequest {
         message: MESSAGE.to_owned(),
         url: page.url.clone(),
         id: page.id.clone(),
     };
-    if let Err(error) = client.open_url(visit.clone()).await {
+    if let Err(error) = client.open_url(request.clone()).await {
         page.close();
         let reason = format!("Asked for it, but {error}.");
         return Err(ToolError::KeyNotProvided(reason).into());
@@ -62,6 +62,6 @@ pub(in super::super) async fn require_key(
             let reason = "The page to enter it is closed; call again for a new one.";
             Err(ToolError::KeyNotProvided(reason.to_owned()).into())
         }
-        Err(_) => Err(ToolError::KeyRequired(visit).into()),
+        Err(_) => Err(ToolError::KeyRequired(request).into()),
     }
 }

@@ -33,9 +33,7 @@ const MAX_BATCH: usize = 10_000;
 #[derive(Serialize, Deserialize)]
 struct ReplicationMessage {
     /// The id of the publishing server.
-    #[serde(rename = "from")]
     from: String,
-    #[serde(rename = "resources")]
     resources: RemoteChange,
 }
 
@@ -44,18 +42,10 @@ struct ReplicationMessage {
 enum RemoteChange {
     /// The list of an owner.
     #[serde(rename = "list")]
-    List {
-        #[serde(rename = "owner")]
-        owner: String,
-    },
+    List { owner: String },
     /// A resource of an owner.
     #[serde(rename = "resource")]
-    Resource {
-        #[serde(rename = "owner")]
-        owner: String,
-        #[serde(rename = "uri")]
-        uri: String,
-    },
+    Resource { owner: String, uri: String },
     /// Any list may have changed.
     #[serde(rename = "anyList")]
     AnyList,

@@ -272,9 +272,9 @@ async fn handle_post<M: McpBackend>(
         let allowed = allowance
             .count_requests(count_requests(&message) as u64)
             .await;
-        allowed.map_err(|over| {
-            tracing::info!(limit = over.limit, "denied: limit exceeded");
-            Box::new(limit_exceeded(&Value::Null, &over))
+        allowed.map_err(|exceeded| {
+            tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
+            Box::new(limit_exceeded(&Value::Null, &exceeded))
         })?;
     }
     deliver(&connection, &message).await?;

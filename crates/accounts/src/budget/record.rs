@@ -15,34 +15,28 @@ pub(super) struct ReservationBody {
     #[serde(rename = "v")]
     pub(super) version: u32,
     /// The token whose counters change.
-    #[serde(rename = "payer")]
     pub(super) payer: String,
     /// The user whose daily counters change.
-    #[serde(rename = "user")]
     pub(super) user: String,
     /// The day of the reservation, on which the cost is counted.
-    #[serde(rename = "day")]
     pub(super) day: String,
-    #[serde(rename = "operation")]
     pub(super) operation: String,
     /// Whether the cost is not or only partly known.
-    #[serde(rename = "unpriced", default)]
+    #[serde(default)]
     pub(super) unpriced: bool,
     /// The job whose end determines the cost.
     #[serde(rename = "run", default, skip_serializing_if = "Option::is_none")]
     pub(super) job: Option<JobRecord>,
     /// The slot of the job.
-    #[serde(rename = "slot", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) slot: Option<JobSlot>,
 }
 
 /// The slot of a job among the calls in progress. The id of the slot is that of the reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JobSlot {
-    #[serde(rename = "key")]
     pub(super) key: String,
     /// The call that started the job; both count as one.
-    #[serde(rename = "group")]
     pub(super) group: String,
 }
 
@@ -50,13 +44,11 @@ pub(super) struct JobSlot {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     /// The unique key of the job.
-    #[serde(rename = "key")]
     pub key: String,
     /// The operation that reads the job.
     #[serde(rename = "get")]
     pub get_operation: String,
     /// The arguments of that operation.
-    #[serde(rename = "arguments")]
     pub arguments: Map<String, Value>,
 }
 
