@@ -362,7 +362,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let templates = scope.resources("resources/templates/list")?.templates();
         let page = page(templates, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(request_version(&context).template_list(page))
+        Ok(resources::template_list(&request_version(&context), page))
     }
 
     async fn read_resource(
@@ -449,7 +449,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let protocol = request_version(&context);
         let prompts = prompts::all(&scope.tools, &protocol);
         let page = page(prompts, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(protocol.prompt_list(page))
+        Ok(prompts::prompt_list(&protocol, page))
     }
 
     async fn get_prompt(
