@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_recognises_final_states() {
+    fn a_check_recognizes_final_states() {
         let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
         let fields = |status: &str| {
             let response = json!({"id": "s", "status": status, "progress": {"found": 3}});

@@ -23,11 +23,11 @@ const CREDIT_PROBES_UNTIL_FAILING: u32 = 3;
 /// The maximum time between two probes.
 const MAX_COOL_DOWN: Duration = Duration::from_secs(3_600);
 
-/// The longest `Retry-After` that is honoured after a rate limit. A longer one is probably a mistake of
+/// The longest `Retry-After` that is honored after a rate limit. A longer one is probably a mistake of
 /// an intermediary; the probe finds out.
 const MAX_RATE_LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest `Retry-After` that is honoured after a rejection, which may be temporary.
+/// The longest `Retry-After` that is honored after a rejection, which may be temporary.
 const MAX_REJECTION: Duration = Duration::from_secs(60);
 
 /// How long a probe holds its slot. Exa rejects a key at once, so a call that takes longer was accepted
@@ -101,7 +101,7 @@ impl KeyFault {
         }
     }
 
-    /// Returns the longest `Retry-After` that is honoured.
+    /// Returns the longest `Retry-After` that is honored.
     fn max_retry_after(self) -> Duration {
         match self {
             Self::RateLimited => MAX_RATE_LIMIT,

@@ -144,8 +144,8 @@ impl std::error::Error for ValidationError {}
 
 /// Corrects and validates the arguments of a call, or returns all problems with them.
 ///
-/// Arguments that match the schema are returned unchanged, except for misspelt names that an open schema would accept,
-/// and numbers such as 5.0 for 5.
+/// Arguments that match the schema are returned unchanged, except for misspelled names that an open schema would
+/// accept, and numbers such as 5.0 for 5.
 pub fn validate(
     spec: &ArgumentSpec<'_>,
     arguments: Value,
@@ -203,11 +203,11 @@ fn coerce_arguments(
         (value, coercer) = coerce(CoercionScope::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    let misspelt = coercer.problems.into_iter();
-    let misspelt: Vec<ArgumentProblem> = misspelt
+    let misspelled = coercer.problems.into_iter();
+    let misspelled: Vec<ArgumentProblem> = misspelled
         .filter(|problem| !is_reported(problem, &problems))
         .collect();
-    problems.extend(misspelt);
+    problems.extend(misspelled);
     notes.extend(coercer.notes);
     match value {
         Value::Object(map) => (map, problems),
@@ -216,9 +216,9 @@ fn coerce_arguments(
     }
 }
 
-/// Returns whether a misspelt name is already reported with the required argument that it stands for.
-fn is_reported(misspelt: &ArgumentProblem, problems: &[ArgumentProblem]) -> bool {
-    let (parent, name) = split_path(&misspelt.path);
+/// Returns whether a misspelled name is already reported with the required argument that it stands for.
+fn is_reported(misspelled: &ArgumentProblem, problems: &[ArgumentProblem]) -> bool {
+    let (parent, name) = split_path(&misspelled.path);
     let given = format!("`{name}` was given");
     problems
         .iter()

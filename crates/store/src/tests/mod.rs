@@ -1,4 +1,4 @@
-//! The contract of every store, and the behaviour of files.
+//! The contract of every store, and the behavior of files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod counters;

@@ -19,7 +19,7 @@ pub(super) enum CharClass {
     Blank,
     /// Is removed together with the sequence that it starts or ends.
     Control,
-    /// Depends on its neighbours.
+    /// Depends on its neighbors.
     Context,
 }
 

@@ -1,6 +1,6 @@
 //! Sanitizes text from the web.
 //!
-//! Such text may contain instructions that only a model sees, colours and links for terminals, or letters that
+//! Such text may contain instructions that only a model sees, colors and links for terminals, or letters that
 //! are displayed in another order. Only what a reader sees remains; meaning, code and emoji stay unchanged, byte
 //! for byte.
 
