@@ -2,7 +2,7 @@
 //!
 //! Each stage is a module, in this order: `load` → `overlay` → `references` → `operations` (with
 //! `parameters`, `body` and `schemas`) → `tools` → `lower` → `clients` → `glue` → `snapshots` →
-//! `output`. [`diff`] compares two results.
+//! `output`. [`diff`] compares two results; `update`, a feature, reads new specs from upstream.
 
 mod body;
 mod clients;
@@ -27,6 +27,8 @@ mod snapshots;
 mod surface;
 mod surface_check;
 pub mod tools;
+#[cfg(feature = "update")]
+pub mod update;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,6 +81,9 @@ pub fn read(data_design: &Path) -> Result<Design> {
             let overlay = load::load(data_design, overlay)?;
             notices.extend(overlay::apply(&mut document, &overlay)?);
             notices.extend(references::replace_dangling(&mut document)?);
+        }
+        if let Some(wording) = load::load_wording(data_design, &api.spec)? {
+            notices.extend(overlay::apply(&mut document, &wording)?);
         }
         let (model, api_operations) =
             operations::read(&document, name, api, &surface, &mut notices)?;

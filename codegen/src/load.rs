@@ -21,6 +21,19 @@ pub fn load(dir: &Path, file: &str) -> Result<Document> {
     parse(file, &read(dir, file)?)
 }
 
+/// Reads the overlay with our wording of a spec, such as `exa-search-wording.yaml`, if it exists.
+pub fn load_wording(dir: &Path, spec: &str) -> Result<Option<Document>> {
+    let Some(stem) = spec.strip_suffix("-spec.yaml") else {
+        return Ok(None);
+    };
+    let file = format!("{stem}-wording.yaml");
+    if dir.join(&file).exists() {
+        load(dir, &file).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
 /// Reads `file` from `dir` as a `T`. Errors contain the line.
 pub fn load_as<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<T> {
     parse_as(file, &read(dir, file)?)

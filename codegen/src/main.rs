@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use codegen::diff::Impact;
 use codegen::{Error, Result, diff, generate, snapshot_loader};
 
 const USAGE: &str = "\
@@ -12,17 +13,65 @@ Usage: cargo run -p codegen -- COMMAND
   check [ROOT]          compare them byte for byte and write nothing
   diff OLD_DIR NEW_DIR  print the API changes of a spec update as Markdown; each folder is a
                         repository, its codegen-snapshots/ or its data-design/
+  update [NAME]         read the sources in data-design/UPSTREAM.toml, or the one called NAME, write
+                        the specs and everything generated from them, and print what changed; after
+                        an error nothing is written
 
-ROOT is the repository, by default the current directory.";
+ROOT is the repository, by default the current directory.
+
+Options of diff and update:
+  --json                print JSON instead of Markdown
+  --exit-code           exit with 0 if nothing changed, 10 if existing callers are not affected, 20 if
+                        they may be; 1 and 2 are errors
+
+Options of update:
+  --from FILE|DIR|URL   read a file, a folder with files of the served names, or another address;
+                        a URL that ends in `/` is a folder
+  --root ROOT           the repository
+  --timeout SECONDS     time limit of each request, by default 60
+  --accept-removals     accept a document that looks truncated
+  --quote               show upstream's own text where our wording is missing";
+
+/// What a command prints, and its exit status.
+struct CommandOutput {
+    text: String,
+    status: u8,
+}
+
+impl From<String> for CommandOutput {
+    fn from(text: String) -> Self {
+        Self { text, status: 0 }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error(transparent)]
+    Generator(#[from] Error),
+    #[cfg(feature = "update")]
+    #[error(transparent)]
+    Update(#[from] codegen::update::UpdateError),
+}
+
+impl CommandError {
+    fn is_usage(&self) -> bool {
+        match self {
+            Self::Generator(error) => matches!(error, Error::Usage(_)),
+            #[cfg(feature = "update")]
+            Self::Update(error) => matches!(error, codegen::update::UpdateError::Usage(_)),
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
+        Ok(output) => {
+            print!("{}", output.text);
+            ExitCode::from(output.status)
         }
-        Err(error @ Error::Usage(_)) => {
+        Err(error) if error.is_usage() => {
             eprintln!("{error}\n\n{USAGE}");
             ExitCode::from(2)
         }
@@ -33,23 +82,22 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &[String]) -> Result<String> {
+fn run(arguments: &[String]) -> std::result::Result<CommandOutput, CommandError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["generate"] => write(Path::new(".")),
-        ["generate", root] => write(Path::new(root)),
-        ["check"] => check(Path::new(".")),
-        ["check", root] => check(Path::new(root)),
-        ["diff", old, new] => {
-            let old = snapshot_loader::load(&PathBuf::from(old))?;
-            let new = snapshot_loader::load(&PathBuf::from(new))?;
-            Ok(diff::report(&diff::compare(&old, &new)))
+        ["generate"] => Ok(write(Path::new("."))?.into()),
+        ["generate", root] => Ok(write(Path::new(root))?.into()),
+        ["check"] => Ok(check(Path::new("."))?.into()),
+        ["check", root] => Ok(check(Path::new(root))?.into()),
+        ["diff", rest @ ..] => Ok(compare(rest)?),
+        #[cfg(feature = "update")]
+        ["update", rest @ ..] => update(rest),
+        ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n").into()),
+        [] => Err(Error::Usage("missing command".to_owned()).into()),
+        [first, ..] => {
+            let message = format!("unknown command or wrong arguments: `{first}`");
+            Err(Error::Usage(message).into())
         }
-        ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n")),
-        [] => Err(Error::Usage("missing command".to_owned())),
-        [first, ..] => Err(Error::Usage(format!(
-            "unknown command or wrong arguments: `{first}`"
-        ))),
     }
 }
 
@@ -73,4 +121,48 @@ fn check(root: &Path) -> Result<String> {
     }
     output.compare(root)?;
     Ok(format!("{} files are up to date\n", output.files.len()))
+}
+
+fn compare(arguments: &[&str]) -> Result<CommandOutput> {
+    let (flags, folders): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|a| a.starts_with("--"));
+    if let Some(unknown) = flags
+        .iter()
+        .find(|f| !["--json", "--exit-code"].contains(f))
+    {
+        return Err(Error::Usage(format!("unexpected argument `{unknown}`")));
+    }
+    let [old, new] = folders.as_slice() else {
+        return Err(Error::Usage("`diff` needs two folders".to_owned()));
+    };
+    let old = snapshot_loader::load(&PathBuf::from(old))?;
+    let new = snapshot_loader::load(&PathBuf::from(new))?;
+    let changes = diff::compare(&old, &new);
+    let text = if flags.contains(&"--json") {
+        format!("{:#}\n", diff::to_json(&changes))
+    } else {
+        diff::report(&changes)
+    };
+    let worst = changes.iter().map(|change| change.impact).min();
+    let status = if flags.contains(&"--exit-code") {
+        Impact::exit_code(worst)
+    } else {
+        0
+    };
+    Ok(CommandOutput { text, status })
+}
+
+#[cfg(feature = "update")]
+fn update(arguments: &[&str]) -> std::result::Result<CommandOutput, CommandError> {
+    let command = codegen::update::parse_command(arguments)?;
+    let report = codegen::update::update(&command.options)?;
+    let status = if command.exit_code {
+        Impact::exit_code(report.impact())
+    } else {
+        0
+    };
+    Ok(CommandOutput {
+        text: command.format(&report),
+        status,
+    })
 }
