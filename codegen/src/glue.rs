@@ -19,7 +19,10 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
     let mut functions = Vec::new();
     for operation in &model.operations {
         rows.push(operation_row(operation));
-        functions.push(call_function(operation, model, clients)?);
+        let api = model.apis.iter().find(|api| api.name == operation.api);
+        if let (Some(api), Some(client)) = (api, clients.get(&operation.api)) {
+            functions.push(call_function(operation, api, client)?);
+        }
     }
     let names = model.operations.iter().map(|operation| &operation.name);
     let calls = model
@@ -54,6 +57,11 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
         pointer: String::new(),
         message: error.to_string(),
     })
+}
+
+/// Checks that the client has a method for the operation, with arguments that the glue can pass.
+pub fn check(operation: &Operation, api: &ApiModel, client: &GeneratedClient) -> Result<()> {
+    call_function(operation, api, client).map(drop)
 }
 
 fn api_static(api: &ApiModel) -> TokenStream {
@@ -172,22 +180,17 @@ fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
 /// Generates the function that extracts the arguments and calls the client.
 fn call_function(
     operation: &Operation,
-    model: &Model,
-    clients: &BTreeMap<String, GeneratedClient>,
+    api: &ApiModel,
+    client: &GeneratedClient,
 ) -> Result<TokenStream> {
     let fail = |message: String| Error::Client {
-        file: model
-            .apis
-            .iter()
-            .find(|api| api.name == operation.api)
-            .map_or("", |api| &api.file)
-            .to_owned(),
+        file: api.file.clone(),
         pointer: operation.pointer.clone(),
         message,
     };
-    let signature = clients
-        .get(&operation.api)
-        .and_then(|client| client.methods.get(&operation.function))
+    let signature = client
+        .methods
+        .get(&operation.function)
         .ok_or_else(|| fail(format!("the client has no method `{}`", operation.function)))?;
     let mut bindings = Vec::new();
     let mut passed = Vec::new();
@@ -276,7 +279,10 @@ fn bind_argument(
             let name = &parameter.name;
             let value = by_encoding(parameter, quote! { #ident }, quote! { &#ident });
             (
-                quote! { let #ident = parts.required(#name, #read)?; },
+                quote! {
+                    let #ident = #read;
+                    let #ident = parts.required(#name, #ident)?;
+                },
                 value,
             )
         }

@@ -43,6 +43,8 @@ pub struct ApiModel {
 pub struct Operation {
     /// Dotted name, for example `items.list`.
     pub name: String,
+    /// The name comes from `surface.yaml`.
+    pub has_configured_name: bool,
     /// The group the operation belongs to, for example `items`.
     pub domain: String,
     /// Name of the API.
@@ -51,6 +53,8 @@ pub struct Operation {
     pub function: String,
     /// HTTP method in lower case.
     pub method: String,
+    /// Scheme and host.
+    pub base_url: String,
     /// Full path on the host, with the spec's variable names.
     pub path: String,
     /// JSON pointer of the operation in its spec.

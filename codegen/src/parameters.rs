@@ -7,6 +7,7 @@ use crate::load::{Document, escape};
 use crate::lower::{Shape, shape};
 use crate::model::{Encoding, Location, Parameter};
 use crate::names;
+use crate::path_template;
 
 /// Headers that the HTTP client sets itself. They do not become arguments.
 const TRANSPORT_HEADERS: &[&str] = &[
@@ -147,7 +148,7 @@ fn add_undeclared(
     all: &mut Vec<SpecParameter>,
     notices: &mut Vec<Notice>,
 ) {
-    for variable in path_variables(path) {
+    for variable in path_template::variables(path) {
         let declared = all
             .iter()
             .any(|raw| raw.location == Location::Path && raw.wire_name == variable);
@@ -167,13 +168,6 @@ fn add_undeclared(
             pointer: pointer.to_owned(),
         });
     }
-}
-
-fn path_variables(path: &str) -> Vec<String> {
-    path.split('{')
-        .skip(1)
-        .filter_map(|part| Some(part.split_once('}')?.0.to_owned()))
-        .collect()
 }
 
 /// Returns the default argument name of a parameter.

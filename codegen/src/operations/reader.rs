@@ -16,6 +16,7 @@ pub(super) struct OperationReader<'a> {
     pub(super) surface: &'a Surface,
     pub(super) api_name: &'a str,
     pub(super) api: &'a ApiEntry,
+    pub(super) base_url: String,
     pub(super) path: String,
     pub(super) method: &'a str,
     pub(super) item: &'a Value,
@@ -42,11 +43,14 @@ pub(super) enum SpecBody {
 
 impl OperationReader<'_> {
     pub(super) fn read(&self, notices: &mut Vec<Notice>) -> Result<Operation> {
-        self.reject_own_servers()?;
         let entry = self.entry();
         let text = |key: &str| self.node.get(key).and_then(Value::as_str).map(str::trim);
-        let name = match entry.and_then(|entry| entry.name.clone()) {
-            Some(name) => name,
+        let configured_name = entry.and_then(|entry| entry.name.as_ref());
+        let configured_name =
+            configured_name.or_else(|| self.surface.operation_name(&self.signature()));
+        let has_configured_name = configured_name.is_some();
+        let name = match configured_name {
+            Some(name) => name.clone(),
             None => names::operation_name(
                 text("operationId"),
                 self.api.namespace.as_deref(),
@@ -78,10 +82,12 @@ impl OperationReader<'_> {
         let timeout = entry.and_then(|entry| entry.timeout_seconds);
         Ok(Operation {
             name,
+            has_configured_name,
             domain: String::new(),
             api: self.api_name.to_owned(),
             function: String::new(),
             method: self.method.to_owned(),
+            base_url: self.base_url.clone(),
             path: self.path.clone(),
             pointer: self.pointer.clone(),
             summary,
@@ -102,21 +108,12 @@ impl OperationReader<'_> {
         })
     }
 
-    /// Rejects paths and operations with their own servers, which would be called at the wrong address.
-    fn reject_own_servers(&self) -> Result<()> {
-        let own = [self.item, self.node].map(|node| node.get("servers"));
-        let root = self.document.root.get("servers");
-        if own.into_iter().flatten().all(|own| Some(own) == root) {
-            return Ok(());
-        }
-        let construct = "servers of a single path or operation".to_owned();
-        Err(self
-            .document
-            .unsupported(&self.pointer, "server", construct))
+    fn signature(&self) -> String {
+        signature(self.method, &self.path)
     }
 
     fn entry(&self) -> Option<&OperationEntry> {
-        let signature = signature(self.method, &self.path);
+        let signature = self.signature();
         self.surface
             .operations
             .iter()
@@ -176,7 +173,8 @@ impl OperationReader<'_> {
             }
             SpecBody::Whole { .. } => vec!["body".to_owned()],
         };
-        let configured = |name: &str| entry.and_then(|entry| entry.parameters.get(name));
+        let configured =
+            |name: &str| entry.and_then(|entry| entry.parameter_name(name, &self.path));
         let mut parameters = Vec::new();
         for raw in spec_parameters {
             let configured = configured(&raw.wire_name).or_else(|| match raw.location {
