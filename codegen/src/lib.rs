@@ -21,6 +21,7 @@ mod parameters;
 mod path_template;
 mod prices;
 mod prompts;
+mod publish_rules;
 mod references;
 mod schemas;
 pub mod snapshot_loader;

@@ -3,6 +3,8 @@
 //! The check follows the overlays, so that an overlay can mend what upstream broke. A schema or response that is
 //! missing is replaced by one that accepts any value, with a notice.
 
+use std::collections::BTreeMap;
+
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -44,6 +46,7 @@ const NAME_MAPS: &[&str] = &[
 /// The reference to a request body stays: an operation would send the wrong request without its body, so it is
 /// left out when it is read.
 pub fn replace_dangling(document: &mut Document, findings: &mut Findings) {
+    let mut places: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
     for (pointer, reference, advice) in dangling(document) {
         if pointer.ends_with("/requestBody") {
             continue;
@@ -51,10 +54,18 @@ pub fn replace_dangling(document: &mut Document, findings: &mut Findings) {
         if let Some(node) = document.root.pointer_mut(&pointer) {
             *node = Value::Object(Map::new());
         }
-        let what = if pointer.contains("/parameters/") && !pointer.contains("/schema") {
-            "parameter omitted"
-        } else {
-            "any value is accepted here"
+        let all = places.entry((reference, advice)).or_default();
+        all.push(pointer);
+    }
+    for ((reference, advice), pointers) in places {
+        let Some(pointer) = pointers.first() else {
+            continue;
+        };
+        let what = match (is_parameter(pointer), pointers.len() - 1) {
+            (true, 0) => "parameter omitted".to_owned(),
+            (true, more) => format!("parameter omitted, as at {more} more places"),
+            (false, 0) => "any value is accepted here".to_owned(),
+            (false, more) => format!("any value is accepted here and at {more} more places"),
         };
         let error = Error::Reference {
             file: document.file.clone(),
@@ -62,8 +73,15 @@ pub fn replace_dangling(document: &mut Document, findings: &mut Findings) {
             reference,
             advice,
         };
-        findings.omit(&document.file, format!("#{pointer}"), what, error);
+        findings.omit(&document.file, format!("#{pointer}"), &what, error);
     }
+}
+
+/// Returns whether the node at `pointer` is a parameter.
+fn is_parameter(pointer: &str) -> bool {
+    let mut segments = pointer.rsplit('/');
+    segments.next();
+    segments.next() == Some("parameters")
 }
 
 /// Returns the pointer, the reference and what to do about it.

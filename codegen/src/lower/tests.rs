@@ -281,7 +281,7 @@ fn reports_unsupported_constructs_with_their_location() {
             get(
                 "/t",
                 json!({"operationId": "t", "responses": {}, "parameters": [
-                {"name": "f", "in": "query", "style": "deepObject", "schema": {"type": "object"}}]}),
+                {"name": "f", "in": "query", "style": "matrix", "schema": {"type": "object"}}]}),
             ),
             "#/paths/~1t/get/parameters/0",
             "parameter",
@@ -298,7 +298,7 @@ fn reports_unsupported_constructs_with_their_location() {
         (
             spec(
                 json!({"/t": {"post": {"operationId": "t", "responses": {}, "requestBody":
-                    {"content": {"multipart/form-data": {"schema": {"type": "object"}}}}}}}),
+                    {"content": {"multipart/form-data": {"schema": {"type": "array"}}}}}}}),
                 json!({}),
             ),
             "#/paths/~1t/post/requestBody",

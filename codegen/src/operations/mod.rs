@@ -1,8 +1,11 @@
 //! Stage 4: reads the operations of a document, with flat arguments.
 
+mod assertions;
+mod content;
 mod naming;
 mod reader;
 mod schemas;
+mod security;
 mod servers;
 
 use std::collections::BTreeMap;
@@ -15,6 +18,7 @@ use crate::load::{Document, escape};
 use crate::model::{ApiModel, Operation};
 use crate::surface::{ApiEntry, Surface, signature};
 
+pub use assertions::ASSERTIONS;
 pub use naming::finish;
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "patch"];

@@ -1,11 +1,12 @@
 //! Reads one operation of a document: name, parameters and body.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::security;
 use crate::body;
 use crate::error::{Notice, Result};
-use crate::load::{Document, escape};
-use crate::model::{Location, Operation, Parameter};
+use crate::load::Document;
+use crate::model::{BodyContent, KeyPlacement, Location, Operation, Parameter};
 use crate::names;
 use crate::parameters::{self, SpecParameter};
 use crate::surface::{ApiEntry, OperationEntry, ServerArgument, Surface, signature};
@@ -32,12 +33,14 @@ pub(super) enum SpecBody {
         required: bool,
         schema: Value,
         pointer: String,
+        content: BodyContent,
     },
     Whole {
         required: bool,
         schema: Value,
         pointer: String,
         description: Option<String>,
+        content: BodyContent,
     },
 }
 
@@ -68,7 +71,7 @@ impl OperationReader<'_> {
         )?;
         let body = self.body()?;
         let mut parameters = self.parameters(&spec_parameters, &body, entry, notices)?;
-        parameters::mark_context_parameters(&mut parameters, !matches!(body, SpecBody::None));
+        parameters::set_client_names(&mut parameters);
         let description = text("description")
             .or(text("summary"))
             .unwrap_or_default()
@@ -79,6 +82,7 @@ impl OperationReader<'_> {
         let server_arguments = server_arguments(entry, &parameters, &body);
         let (input_schema, body) =
             self.input_schema(&spec_parameters, &parameters, body, &server_arguments)?;
+        let (output_schema, response_type) = self.output_schema()?;
         let timeout = entry.and_then(|entry| entry.timeout_seconds);
         Ok(Operation {
             name,
@@ -95,8 +99,10 @@ impl OperationReader<'_> {
             deprecated: self.node.get("deprecated") == Some(&Value::Bool(true)),
             parameters,
             body,
+            key_placement: self.key_placement(notices),
+            response_type,
             input_schema,
-            output_schema: self.output_schema()?,
+            output_schema,
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
             behavior: entry.map(OperationEntry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
@@ -105,6 +111,19 @@ impl OperationReader<'_> {
                 .map(|entry| entry.show_first.clone())
                 .unwrap_or_default(),
             server_arguments,
+        })
+    }
+
+    fn key_placement(&self, notices: &mut Vec<Notice>) -> Option<KeyPlacement> {
+        security::key_placement(self.document, self.node).unwrap_or_else(|schemes| {
+            notices.push(Notice {
+                file: self.document.file.clone(),
+                location: format!("#{}", self.pointer),
+                message: format!(
+                    "no supported security scheme ({schemes}); the key is sent in `x-api-key`"
+                ),
+            });
+            None
         })
     }
 
@@ -118,45 +137,6 @@ impl OperationReader<'_> {
             .operations
             .iter()
             .find(|entry| entry.signature() == signature)
-    }
-
-    fn body(&self) -> Result<SpecBody> {
-        let Some(node) = self.node.get("requestBody") else {
-            return Ok(SpecBody::None);
-        };
-        let (node, pointer) = self
-            .document
-            .resolve(node, &format!("{}/requestBody", self.pointer))?;
-        let required = node.get("required") == Some(&Value::Bool(true));
-        let content = node.get("content").and_then(Value::as_object);
-        let Some(content) = content.filter(|content| !content.is_empty()) else {
-            return Ok(SpecBody::None);
-        };
-        let Some((media, chosen)) = content.iter().find(|(media, _)| parameters::is_json(media))
-        else {
-            let media: Vec<_> = content.keys().map(String::as_str).collect();
-            let construct = format!("a request body of {}", media.join(", "));
-            return Err(self.document.unsupported(&pointer, "body", construct));
-        };
-        let pointer = format!("{pointer}/content/{}/schema", escape(media));
-        let schema = chosen.get("schema").cloned().unwrap_or_else(|| json!({}));
-        Ok(match body::fields(self.document, &schema, &pointer)? {
-            Some(fields) => SpecBody::Fields {
-                fields,
-                required,
-                schema,
-                pointer,
-            },
-            None => SpecBody::Whole {
-                required,
-                schema,
-                pointer,
-                description: node
-                    .get("description")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            },
-        })
     }
 
     fn parameters(
@@ -193,6 +173,7 @@ impl OperationReader<'_> {
                 aliases: Vec::new(),
                 encoding: parameters::encoding(self.document, raw)?,
                 always_sent: always_sent(raw),
+                client_name: String::new(),
                 via_context: false,
             });
         }
