@@ -24,18 +24,44 @@ const MAX_DEPTH: usize = 24;
 
 /// Returns the fields of `schema`, or `None` if the body is not always an object.
 pub fn fields(document: &Document, schema: &Value, pointer: &str) -> Result<Option<BodyFields>> {
-    collect_fields(document, schema, pointer, 0)
+    collect_fields(document, schema, pointer, &mut Vec::new())
+}
+
+/// Returns whether the API only returns a property and never takes it.
+pub fn is_read_only(document: &Document, property: &Value) -> bool {
+    let flagged = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
+    let target = document
+        .resolve(property, "")
+        .ok()
+        .map(|(target, _)| target);
+    flagged(property) || target.is_some_and(flagged)
 }
 
 fn collect_fields(
     document: &Document,
     schema: &Value,
     pointer: &str,
-    depth: usize,
+    parents: &mut Vec<String>,
 ) -> Result<Option<BodyFields>> {
-    if depth > MAX_DEPTH {
+    if parents.len() > MAX_DEPTH {
         return Ok(None);
     }
+    // A schema that contains itself has no further fields.
+    if parents.iter().any(|parent| parent == pointer) {
+        return Ok(Some(BodyFields::default()));
+    }
+    parents.push(pointer.to_owned());
+    let fields = collect_parts(document, schema, pointer, parents);
+    parents.pop();
+    fields
+}
+
+fn collect_parts(
+    document: &Document,
+    schema: &Value,
+    pointer: &str,
+    parents: &mut Vec<String>,
+) -> Result<Option<BodyFields>> {
     let Value::Object(map) = schema else {
         return Ok(None);
     };
@@ -45,31 +71,26 @@ fn collect_fields(
     let mut parts = Vec::new();
     if map.contains_key("$ref") {
         let (target, target_pointer) = document.resolve(schema, pointer)?;
-        parts.push(collect_fields(
-            document,
-            target,
-            &target_pointer,
-            depth + 1,
-        )?);
+        parts.push(collect_fields(document, target, &target_pointer, parents)?);
     }
     for (index, branch) in list(map, "allOf").iter().enumerate() {
         parts.push(collect_fields(
             document,
             branch,
             &format!("{pointer}/allOf/{index}"),
-            depth + 1,
+            parents,
         )?);
     }
     for keyword in ["oneOf", "anyOf"] {
         if map.contains_key(keyword) {
-            parts.push(union_fields(document, map, keyword, pointer, depth)?);
+            parts.push(union_fields(document, map, keyword, pointer, parents)?);
         }
     }
     let is_object = map.get("type").is_some_and(includes_object) || map.contains_key("properties");
     if parts.is_empty() && !is_object {
         return Ok(None);
     }
-    let mut all = own_fields(map, pointer);
+    let mut all = own_fields(document, map, pointer);
     // A closed part next to others would contradict them, so only a single part closes the whole.
     let is_single = parts.len() == 1 && all.known.is_empty();
     for part in parts {
@@ -80,21 +101,28 @@ fn collect_fields(
     Ok(Some(all))
 }
 
-fn own_fields(map: &Map<String, Value>, pointer: &str) -> BodyFields {
+fn own_fields(document: &Document, map: &Map<String, Value>, pointer: &str) -> BodyFields {
     let properties = map.get("properties").and_then(Value::as_object);
-    let known = properties
+    let (read_only, sent): (Vec<_>, Vec<_>) = properties
         .into_iter()
         .flatten()
+        .partition(|(_, schema)| is_read_only(document, schema));
+    let known = sent
+        .into_iter()
         .map(|(name, schema)| {
             let field_pointer = format!("{pointer}/properties/{}", escape(name));
             (name.clone(), (schema.clone(), field_pointer))
         })
         .collect();
+    let mut required = strings(map.get("required"));
+    required.retain(|name| read_only.iter().all(|(known, _)| *known != name));
     let is_false = |key: &str| map.get(key) == Some(&Value::Bool(false));
+    let has_patterns = map.contains_key("patternProperties");
     BodyFields {
         known,
-        required: strings(map.get("required")),
-        closed: is_false("additionalProperties") || is_false("unevaluatedProperties"),
+        required,
+        closed: (is_false("additionalProperties") || is_false("unevaluatedProperties"))
+            && !has_patterns,
     }
 }
 
@@ -104,7 +132,7 @@ fn union_fields(
     map: &Map<String, Value>,
     keyword: &str,
     pointer: &str,
-    depth: usize,
+    parents: &mut Vec<String>,
 ) -> Result<Option<BodyFields>> {
     let mut branches = Vec::new();
     for (index, branch) in list(map, keyword).iter().enumerate() {
@@ -126,7 +154,7 @@ fn union_fields(
             document,
             branch,
             &format!("{pointer}/{keyword}/{index}"),
-            depth + 1,
+            parents,
         )? {
             Some(fields) => branches.push(fields),
             None => return Ok(None),

@@ -69,19 +69,6 @@ pub enum Error {
         /// A description of the construct.
         construct: String,
     },
-    /// Two operations have the same name.
-    #[error(
-        "two operations are named `{name}`: {first} and {second}; \
-         set a different `name` for one of them in surface.yaml"
-    )]
-    DuplicateName {
-        /// The common name.
-        name: String,
-        /// The location of the first operation.
-        first: String,
-        /// The location of the second operation.
-        second: String,
-    },
     /// The client generator rejected a document that the rules accept.
     #[error("{file}#{pointer}: the client generator failed (rule family `client`): {message}")]
     Client {
@@ -98,9 +85,56 @@ pub enum Error {
         /// The files that differ, are missing, or are obsolete.
         files: Vec<String>,
     },
+    /// Several independent errors.
+    #[error("{} errors:\n{}", .0.len(), list(.0))]
+    Several(Vec<Error>),
+    /// Parts of the specs were left out, and `--strict` forbids that.
+    #[error(
+        "{} parts of the specs cannot be generated:\n{}\n\
+         run without `--strict` to leave them out, or mend them with an overlay",
+        .0.len(), list(.0)
+    )]
+    Omitted(Vec<Error>),
     /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
+}
+
+impl Error {
+    /// Fails if there are errors. A single one is returned as it is.
+    pub fn combine(mut errors: Vec<Error>) -> Result<()> {
+        match errors.len() {
+            0 => Ok(()),
+            1 => errors.pop().map_or(Ok(()), Err),
+            _ => Err(Error::Several(errors)),
+        }
+    }
+}
+
+fn list(errors: &[Error]) -> String {
+    let lines = errors.iter().map(|error| format!("- {error}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What the generator reports besides its output.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Notices for the maintainer.
+    pub notices: Vec<Notice>,
+    /// Why parts of the specs were left out. Each has a notice, too.
+    pub omissions: Vec<Error>,
+}
+
+impl Findings {
+    /// Records that the part of `file` at `location` was left out, with what happened instead.
+    pub fn omit(&mut self, file: &str, location: String, what: &str, error: Error) {
+        self.notices.push(Notice {
+            file: file.to_owned(),
+            location,
+            message: format!("{what}: {error}"),
+        });
+        self.omissions.push(error);
+    }
 }
 
 /// A problem that does not stop the generator but that the maintainer should know.

@@ -10,16 +10,21 @@ use serde_json::Value;
 use crate::clients::{GeneratedClient, MethodArgument, option_argument};
 use crate::error::{Error, Result};
 use crate::lower::client_identifier;
-use crate::model::{ApiModel, Body, Encoding, Location, Model, Operation, Parameter};
+use crate::model::{
+    ApiModel, Body, BodyContent, Encoding, KeyPlacement, Location, Model, Operation, Parameter,
+};
 
 /// Generates `operations.rs`.
 pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> Result<syn::File> {
-    let apis = model.apis.iter().map(api_static);
+    let apis = model.apis.iter().flat_map(|api| api_statics(api, model));
     let mut rows = Vec::new();
     let mut functions = Vec::new();
     for operation in &model.operations {
-        rows.push(operation_row(operation));
-        functions.push(call_function(operation, model, clients)?);
+        let api = model.apis.iter().find(|api| api.name == operation.api);
+        if let (Some(api), Some(client)) = (api, clients.get(&operation.api)) {
+            rows.push(operation_row(operation, api));
+            functions.push(call_function(operation, api, client)?);
+        }
     }
     let names = model.operations.iter().map(|operation| &operation.name);
     let calls = model
@@ -27,11 +32,13 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
         .iter()
         .map(|operation| format_ident!("{}", operation.function));
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
+    let further_imports = further_imports(&functions);
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
         use exa_mcp_exa_client::CallContext;
         use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
+        #further_imports
         use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 
         #(#apis)*
@@ -56,23 +63,58 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
     })
 }
 
-fn api_static(api: &ApiModel) -> TokenStream {
-    let ident = api_ident(&api.name);
-    let doc = format!(" {}", api.title);
-    let (name, base_url, version) = (&api.name, &api.base_url, &api.version);
-    quote! {
-        #[doc = #doc]
-        pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version };
-    }
+/// Imports the types of the client that few specs need.
+fn further_imports(functions: &[TokenStream]) -> Option<TokenStream> {
+    let text: String = functions.iter().map(ToString::to_string).collect();
+    let names = ["KeyPlacement", "QueryStyle"].into_iter();
+    let used: Vec<_> = names
+        .filter(|name| text.contains(&format!("{name} ::")))
+        .map(|name| format_ident!("{name}"))
+        .collect();
+    (!used.is_empty()).then(|| quote! { use exa_mcp_exa_client::{#(#used),*}; })
 }
 
-fn api_ident(name: &str) -> proc_macro2::Ident {
+/// Checks that the client has a method for the operation, with arguments that the glue can pass.
+pub fn check(operation: &Operation, api: &ApiModel, client: &GeneratedClient) -> Result<()> {
+    call_function(operation, api, client).map(drop)
+}
+
+/// Generates a static for an API and one for each further host of its operations.
+fn api_statics(api: &ApiModel, model: &Model) -> Vec<TokenStream> {
+    let mut hosts = vec![&api.base_url];
+    for operation in model.operations.iter().filter(|it| it.api == api.name) {
+        if !hosts.contains(&&operation.base_url) {
+            hosts.push(&operation.base_url);
+        }
+    }
+    let doc = format!(" {}", api.title);
+    let (name, version) = (&api.name, &api.version);
+    let statics = hosts.into_iter().map(|base_url| {
+        let ident = api_ident(api, base_url);
+        quote! {
+            #[doc = #doc]
+            pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version };
+        }
+    });
+    statics.collect()
+}
+
+/// Returns the name of the static for a host of an API.
+fn api_ident(api: &ApiModel, base_url: &str) -> proc_macro2::Ident {
     use heck::ToShoutySnakeCase;
-    format_ident!("{}", name.to_shouty_snake_case())
+    let name = api.name.to_shouty_snake_case();
+    if api.base_url == base_url {
+        return format_ident!("{name}");
+    }
+    let host: String = base_url
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    format_ident!("{name}_{}", host.to_shouty_snake_case())
 }
 
 /// Generates one row of the table.
-fn operation_row(operation: &Operation) -> TokenStream {
+fn operation_row(operation: &Operation, api: &ApiModel) -> TokenStream {
     let Operation {
         name,
         domain,
@@ -84,7 +126,7 @@ fn operation_row(operation: &Operation) -> TokenStream {
         ..
     } = operation;
     let signature = crate::tools::signature::full(operation);
-    let api = api_ident(&operation.api);
+    let api = api_ident(api, &operation.base_url);
     let method = operation.method.to_uppercase();
     let read_only = operation.method == "get" || operation.read_only;
     let parameters = operation.parameters.iter().map(parameter_argument);
@@ -161,7 +203,7 @@ fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
     };
     match &operation.body {
         Body::None => vec![],
-        Body::Whole { name, required } => vec![argument(name, *required)],
+        Body::Whole { name, required, .. } => vec![argument(name, *required)],
         Body::Fields { fields, .. } => fields
             .iter()
             .map(|(name, required)| argument(name, *required == Value::Bool(true)))
@@ -172,22 +214,17 @@ fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
 /// Generates the function that extracts the arguments and calls the client.
 fn call_function(
     operation: &Operation,
-    model: &Model,
-    clients: &BTreeMap<String, GeneratedClient>,
+    api: &ApiModel,
+    client: &GeneratedClient,
 ) -> Result<TokenStream> {
     let fail = |message: String| Error::Client {
-        file: model
-            .apis
-            .iter()
-            .find(|api| api.name == operation.api)
-            .map_or("", |api| &api.file)
-            .to_owned(),
+        file: api.file.clone(),
         pointer: operation.pointer.clone(),
         message,
     };
-    let signature = clients
-        .get(&operation.api)
-        .and_then(|client| client.methods.get(&operation.function))
+    let signature = client
+        .methods
+        .get(&operation.function)
         .ok_or_else(|| fail(format!("the client has no method `{}`", operation.function)))?;
     let mut bindings = Vec::new();
     let mut passed = Vec::new();
@@ -207,34 +244,25 @@ fn call_function(
         .filter(|p| p.via_context)
         .map(context_parameter)
         .collect();
-    let omit = matches!(
-        operation.body,
-        Body::Fields {
-            required: false,
-            ..
-        } | Body::Whole {
-            required: false,
-            ..
-        }
-    )
-    .then(|| quote! { context = context.with_omit_body(!parts.has_body()); });
-    let mutable = (!context_parameters.is_empty() || omit.is_some())
+    let additions = context_additions(operation);
+    let mutable = (!context_parameters.is_empty() || !additions.is_empty())
         .then(|| quote! { let mut context = context; });
-    let parts_mut =
-        (!signature.is_empty() || !context_parameters.is_empty()).then(|| quote! { mut });
-    let parts_name = if parts_mut.is_some() || omit.is_some() {
+    let is_raw_body = operation.body.content().is_some() && !operation.body.is_typed();
+    let parts_mut = (!signature.is_empty() || !context_parameters.is_empty() || is_raw_body)
+        .then(|| quote! { mut });
+    let parts_name = if parts_mut.is_some() || operation.body.content().is_some() {
         format_ident!("parts")
     } else {
         format_ident!("_parts")
     };
     let name = format_ident!("{}", operation.function);
     let module = format_ident!("{}", operation.api);
-    let api = api_ident(&operation.api);
+    let api = api_ident(api, &operation.base_url);
     Ok(quote! {
         fn #name(context: CallContext, #parts_mut #parts_name: RequestParts) -> CallFuture {
             Box::pin(async move {
                 #mutable
-                #omit
+                #(#additions)*
                 #(#context_parameters)*
                 #(#bindings)*
                 let http = context.http().client()?.clone();
@@ -245,6 +273,51 @@ fn call_function(
             })
         }
     })
+}
+
+/// Generates the statements that tell the hooks what the client does not do: the form of the body, the place of
+/// the key and the type of the response.
+fn context_additions(operation: &Operation) -> Vec<TokenStream> {
+    let mut additions = Vec::new();
+    if let Some((content, required)) = operation.body.content() {
+        additions.extend(body_addition(content, required));
+    }
+    if let Some(placement) = &operation.key_placement {
+        let placement = match placement {
+            KeyPlacement::Header(name) => quote! { Header(#name) },
+            KeyPlacement::Bearer => quote! { Bearer },
+            KeyPlacement::Query(name) => quote! { Query(#name) },
+        };
+        additions.push(quote! {
+            context = context.with_key_placement(KeyPlacement::#placement);
+        });
+    }
+    if let Some(media) = &operation.response_type {
+        additions.push(quote! { context = context.with_response_type(#media)?; });
+    }
+    additions
+}
+
+fn body_addition(content: &BodyContent, required: bool) -> Vec<TokenStream> {
+    let read = match content {
+        BodyContent::Json(media) => {
+            let omit = (!required)
+                .then(|| quote! { context = context.with_omit_body(!parts.has_body()); });
+            let typed = media.as_ref().map(|media| {
+                quote! {
+                    if #required || parts.has_body() {
+                        context = context.with_header_text("content-type", #media)?;
+                    }
+                }
+            });
+            return omit.into_iter().chain(typed).collect();
+        }
+        BodyContent::Form => quote! { parts.form_content()? },
+        BodyContent::Multipart(files) => quote! { parts.multipart_content(&[#(#files),*])? },
+        BodyContent::Text(media) => quote! { parts.text_content(#media)? },
+        BodyContent::Binary(media) => quote! { parts.binary_content(#media)? },
+    };
+    vec![quote! { context = context.with_content(#read); }]
 }
 
 /// Generates a `let` that reads an argument from the parts, and the expression that passes it on.
@@ -267,16 +340,24 @@ fn bind_argument(
     Some(match (parameter.location, optional) {
         (Location::Path, _) => {
             let name = &parameter.name;
-            (
-                quote! { let #ident = parts.path(#name)?; },
-                quote! { &#ident },
-            )
+            let bind = if parameter.encoding == Encoding::Text {
+                quote! { let #ident = parts.path(#name)?; }
+            } else {
+                quote! {
+                    let #ident = #read;
+                    let #ident = parts.path_text(#name, #ident)?;
+                }
+            };
+            (bind, quote! { &#ident })
         }
         (_, false) => {
             let name = &parameter.name;
             let value = by_encoding(parameter, quote! { #ident }, quote! { &#ident });
             (
-                quote! { let #ident = parts.required(#name, #read)?; },
+                quote! {
+                    let #ident = #read;
+                    let #ident = parts.required(#name, #ident)?;
+                },
                 value,
             )
         }
@@ -318,7 +399,9 @@ fn read_argument(parameter: &Parameter) -> TokenStream {
         Encoding::Joined(separator) => {
             quote! { parts.joined(#name, #separator, &[#(#always_sent),*]) }
         }
-        Encoding::Json => quote! { parts.json(#name) },
+        Encoding::ObjectText(explode) => quote! { parts.object_text(#name, #explode) },
+        // Pairs are never read as one value.
+        Encoding::Json | Encoding::Pairs(_) => quote! { parts.json(#name) },
     }
 }
 
@@ -335,6 +418,14 @@ fn context_parameter(parameter: &Parameter) -> TokenStream {
         };
     }
     match parameter.encoding {
+        Encoding::Pairs(style) => {
+            let style = format_ident!("{style}");
+            quote! {
+                for (name, value) in parts.query_pairs(#name, #wire_name, QueryStyle::#style)? {
+                    context = context.with_query(name, value);
+                }
+            }
+        }
         Encoding::Repeated => {
             quote! {
                 for value in parts.list(#name)?.unwrap_or_default() {
@@ -342,7 +433,7 @@ fn context_parameter(parameter: &Parameter) -> TokenStream {
                 }
             }
         }
-        Encoding::Joined(_) | Encoding::Json => {
+        Encoding::Joined(_) | Encoding::Json | Encoding::ObjectText(_) => {
             let read = read_argument(parameter);
             quote! {
                 if let Some(value) = #read? {

@@ -18,8 +18,10 @@ mod operations;
 pub mod output;
 mod overlay;
 mod parameters;
+mod path_template;
 mod prices;
 mod prompts;
+mod publish_rules;
 mod references;
 mod schemas;
 pub mod snapshot_loader;
@@ -37,9 +39,8 @@ use exa_mcp_model::price::PriceList;
 use exa_mcp_model::{OperationBehavior, PromptFile, Resources};
 use serde::Serialize;
 
-pub use error::{Error, Notice, Result};
+pub use error::{Error, Findings, Notice, Result};
 use load::Document;
-use lower::LoweringRules;
 use model::Model;
 pub use output::GeneratedOutput;
 
@@ -52,6 +53,10 @@ const HEADER: &str =
 pub struct Design {
     /// The operations.
     pub model: Model,
+    /// The specs with their overlays applied, by API.
+    pub documents: BTreeMap<String, Document>,
+    /// The clients, by API.
+    clients: BTreeMap<String, clients::GeneratedClient>,
     /// The tools.
     pub tools: tools::ToolRegistry,
     /// The prompts.
@@ -60,55 +65,83 @@ pub struct Design {
     pub resources: Resources,
     /// The prices of the operations.
     pub prices: PriceList,
-    /// The specs with their overlays applied, by API.
-    pub documents: BTreeMap<String, Document>,
-    /// Notices for the maintainer.
-    pub notices: Vec<Notice>,
+    /// Notices for the maintainer, and what was left out.
+    pub findings: Findings,
 }
 
 /// Reads and checks all files of `data-design/`.
+///
+/// Operations that cannot be generated are left out and reported.
+///
+/// # Errors
+/// A file cannot be read or is not the expected document. All such errors are returned together.
 pub fn read(data_design: &Path) -> Result<Design> {
     let surface: surface::Surface = load::load_as(data_design, "surface.yaml")?;
-    let mut notices = Vec::new();
+    let mut findings = Findings::default();
+    let mut errors = Vec::new();
     let mut apis = Vec::new();
     let mut operations = Vec::new();
     let mut documents = BTreeMap::new();
     for (name, api) in &surface.apis {
-        let mut document = load::load(data_design, &api.spec)?;
-        document.require_openapi()?;
-        references::check(&document)?;
-        if let Some(overlay) = &api.overlay {
-            let overlay = load::load(data_design, overlay)?;
-            notices.extend(overlay::apply(&mut document, &overlay)?);
-            notices.extend(references::replace_dangling(&mut document)?);
+        match read_document(data_design, api, &mut findings) {
+            Ok(document) => {
+                let (model, own) = operations::read(&document, name, api, &surface, &mut findings);
+                apis.push(model);
+                operations.extend(own);
+                documents.insert(name.clone(), document);
+            }
+            Err(error) => errors.push(error),
         }
-        if let Some(wording) = load::load_wording(data_design, &api.spec)? {
-            notices.extend(overlay::apply(&mut document, &wording)?);
-        }
-        let (model, api_operations) =
-            operations::read(&document, name, api, &surface, &mut notices)?;
-        apis.push(model);
-        operations.extend(api_operations);
-        documents.insert(name.clone(), document);
     }
-    operations::finish(&apis, &mut operations)?;
-    surface_check::check(&surface, &mut operations, &mut notices);
-    let document = load::load(data_design, "prices.yaml")?;
-    let prices = prices::read(&document, &operations, &mut notices)?;
+    let price_document = load::load(data_design, "prices.yaml");
+    let price_document = price_document.map_err(|error| errors.push(error)).ok();
+    let prompt_file = load::load_as(data_design, "prompts.yaml");
+    let prompt_file = prompt_file.map_err(|error| errors.push(error)).ok();
+    Error::combine(errors)?;
+    operations::finish(&apis, &mut operations, &mut findings.notices);
+    let clients = clients::generate_all(&documents, &apis, &mut operations, &mut findings)?;
+    let notices = &mut findings.notices;
+    surface_check::check(&surface, &mut operations, notices);
+    let prices = match &price_document {
+        Some(document) => prices::read(document, &operations, notices)?,
+        None => PriceList::default(),
+    };
     let model = Model { apis, operations };
-    let tools = tools::build(&surface.tools, &model, &mut notices);
-    let prompts = load::load_as(data_design, "prompts.yaml")?;
-    let prompts = prompts::check(prompts, &model, &tools, &mut notices)?;
-    let resources = surface_check::check_resources(&surface.resources, &model, &mut notices);
+    let tools = tools::build(&surface.tools, &model, notices);
+    let prompts = prompt_file.unwrap_or_default();
+    let prompts = prompts::check(prompts, &model, &tools, notices)?;
+    let resources = surface_check::check_resources(&surface.resources, &model, notices);
     Ok(Design {
         model,
+        documents,
+        clients,
         tools,
         prompts,
         resources,
         prices,
-        documents,
-        notices,
+        findings,
     })
+}
+
+/// Reads a spec and applies its overlay.
+fn read_document(
+    data_design: &Path,
+    api: &surface::ApiEntry,
+    findings: &mut Findings,
+) -> Result<Document> {
+    let mut document = load::load(data_design, &api.spec)?;
+    document.require_openapi()?;
+    if let Some(overlay) = &api.overlay {
+        let overlay = load::load(data_design, overlay)?;
+        let notices = overlay::apply(&mut document, &overlay)?;
+        findings.notices.extend(notices);
+    }
+    if let Some(wording) = load::load_wording(data_design, &api.spec)? {
+        let notices = overlay::apply(&mut document, &wording)?;
+        findings.notices.extend(notices);
+    }
+    references::replace_dangling(&mut document, findings);
+    Ok(document)
 }
 
 /// The start of `generated/lib.rs`, after [`HEADER`].
@@ -134,25 +167,12 @@ pub fn generate(root: &Path) -> Result<GeneratedOutput> {
     let data_design = root.join("data-design");
     let design = read(&data_design)?;
     let mut files = BTreeMap::new();
-    let mut clients = BTreeMap::new();
-    for api in &design.model.apis {
-        let operations: Vec<_> = design
-            .model
-            .operations
-            .iter()
-            .filter(|o| o.api == api.name)
-            .collect();
-        if let Some(document) = design.documents.get(&api.name) {
-            let client = clients::generate(document, api, &operations, LoweringRules::default())?;
-            clients.insert(api.name.clone(), client);
-        }
-    }
-    let glue = glue::generate(&design.model, &clients)?;
-    for (name, client) in &clients {
+    let glue = glue::generate(&design.model, &design.clients)?;
+    for (name, client) in &design.clients {
         files.insert(format!("generated/{name}.rs"), rust_source(&client.file));
     }
     files.insert("generated/operations.rs".to_owned(), rust_source(&glue));
-    files.insert("generated/lib.rs".to_owned(), lib_source(&clients));
+    files.insert("generated/lib.rs".to_owned(), lib_source(&design.clients));
     for operation in &design.model.operations {
         let schemas = [
             ("input", &operation.input_schema),
@@ -172,13 +192,14 @@ pub fn generate(root: &Path) -> Result<GeneratedOutput> {
         files.insert(name, snapshots::to_text(&snapshot));
     }
     add_tool_files(&design, &mut files);
-    let surface = snapshots::surface(&design.model, &design.notices);
+    let surface = snapshots::surface(&design.model, &design.findings.notices);
     files.insert("codegen-snapshots/SURFACE.md".to_owned(), surface);
     let fingerprint = fingerprint_file(&data_design, &files)?;
     files.insert(format!("generated/{}", fingerprint::FILE), fingerprint);
     Ok(GeneratedOutput {
         files,
-        notices: design.notices,
+        notices: design.findings.notices,
+        omissions: design.findings.omissions,
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use codegen::diff::Impact;
-use codegen::{Error, Result, diff, generate, snapshot_loader};
+use codegen::{Error, GeneratedOutput, Result, diff, generate, snapshot_loader};
 
 const USAGE: &str = "\
 Usage: cargo run -p codegen -- COMMAND
@@ -18,6 +18,10 @@ Usage: cargo run -p codegen -- COMMAND
                         an error nothing is written
 
 ROOT is the repository, by default the current directory.
+
+Options of generate and check:
+  --strict              fail if an operation or a part of one is not supported; otherwise it is left
+                        out with a notice
 
 Options of diff and update:
   --json                print JSON instead of Markdown
@@ -85,10 +89,16 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> std::result::Result<CommandOutput, CommandError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["generate"] => Ok(write(Path::new("."))?.into()),
-        ["generate", root] => Ok(write(Path::new(root))?.into()),
-        ["check"] => Ok(check(Path::new("."))?.into()),
-        ["check", root] => Ok(check(Path::new(root))?.into()),
+        [command @ ("generate" | "check"), options @ ..] => {
+            let options = Options::parse(options)?;
+            let output = options.output()?;
+            if *command == "check" {
+                output.compare(options.root)?;
+                return Ok(format!("{} files are up to date\n", output.files.len()).into());
+            }
+            let changed = output.write(options.root)?.len();
+            Ok(format!("{changed} of {} files changed\n", output.files.len()).into())
+        }
         ["diff", rest @ ..] => Ok(compare(rest)?),
         #[cfg(feature = "update")]
         ["update", rest @ ..] => update(rest),
@@ -101,26 +111,45 @@ fn run(arguments: &[String]) -> std::result::Result<CommandOutput, CommandError>
     }
 }
 
-fn write(root: &Path) -> Result<String> {
-    let output = generate(root)?;
-    for notice in &output.notices {
-        eprintln!("notice: {notice}");
-    }
-    let changed = output.write(root)?;
-    Ok(format!(
-        "{} of {} files changed\n",
-        changed.len(),
-        output.files.len()
-    ))
+/// The options of `generate` and `check`.
+struct Options<'a> {
+    root: &'a Path,
+    strict: bool,
 }
 
-fn check(root: &Path) -> Result<String> {
-    let output = generate(root)?;
-    for notice in &output.notices {
-        eprintln!("notice: {notice}");
+impl<'a> Options<'a> {
+    fn parse(arguments: &[&'a str]) -> Result<Self> {
+        let (flags, roots): (Vec<&str>, Vec<&str>) = arguments
+            .iter()
+            .partition(|argument| argument.starts_with('-'));
+        if let Some(unknown) = flags.iter().find(|flag| **flag != "--strict") {
+            return Err(Error::Usage(format!("unknown option: `{unknown}`")));
+        }
+        let root = match roots.as_slice() {
+            [] => ".",
+            [root] => root,
+            [_, second, ..] => {
+                return Err(Error::Usage(format!("unexpected argument: `{second}`")));
+            }
+        };
+        Ok(Self {
+            root: Path::new(root),
+            strict: !flags.is_empty(),
+        })
     }
-    output.compare(root)?;
-    Ok(format!("{} files are up to date\n", output.files.len()))
+
+    /// Generates everything and prints the notices.
+    fn output(&self) -> Result<GeneratedOutput> {
+        let output = generate(self.root)?;
+        for notice in &output.notices {
+            eprintln!("notice: {notice}");
+        }
+        if self.strict {
+            output.into_strict()
+        } else {
+            Ok(output)
+        }
+    }
 }
 
 fn compare(arguments: &[&str]) -> Result<CommandOutput> {

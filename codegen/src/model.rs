@@ -43,6 +43,8 @@ pub struct ApiModel {
 pub struct Operation {
     /// Dotted name, for example `items.list`.
     pub name: String,
+    /// The name comes from `surface.yaml`.
+    pub has_configured_name: bool,
     /// The group the operation belongs to, for example `items`.
     pub domain: String,
     /// Name of the API.
@@ -51,6 +53,8 @@ pub struct Operation {
     pub function: String,
     /// HTTP method in lower case.
     pub method: String,
+    /// Scheme and host.
+    pub base_url: String,
     /// Full path on the host, with the spec's variable names.
     pub path: String,
     /// JSON pointer of the operation in its spec.
@@ -65,6 +69,10 @@ pub struct Operation {
     pub parameters: Vec<Parameter>,
     /// The request body.
     pub body: Body,
+    /// Where the key is sent, if not in `x-api-key`.
+    pub key_placement: Option<KeyPlacement>,
+    /// Media type of the response, if it is not JSON.
+    pub response_type: Option<String>,
     /// Published schema of the flat arguments.
     pub input_schema: Value,
     /// Published schema of the response.
@@ -137,6 +145,17 @@ pub enum Encoding {
     Joined(char),
     /// As JSON in one value.
     Json,
+    /// An object in one value, as `a,1,b,2`, or as `a=1,b=2` if true.
+    ObjectText(bool),
+    /// Pairs of the query string, by a variant of `QueryStyle` in the client.
+    Pairs(&'static str),
+}
+
+impl Encoding {
+    /// Returns whether only the call context can send it.
+    pub fn needs_context(self) -> bool {
+        matches!(self, Self::Pairs(_) | Self::ObjectText(_))
+    }
 }
 
 /// A path, query or header parameter.
@@ -156,6 +175,8 @@ pub struct Parameter {
     pub encoding: Encoding,
     /// List entries that every request sends.
     pub always_sent: Vec<String>,
+    /// Name in the document for the client generator.
+    pub client_name: String,
     /// The generated client cannot take it, so it is sent through the call context.
     pub via_context: bool,
 }
@@ -177,6 +198,8 @@ pub enum Body {
         schema: Value,
         /// JSON pointer of the schema.
         pointer: String,
+        /// How it is sent.
+        content: BodyContent,
     },
     /// Any other body, given as one argument.
     Whole {
@@ -184,5 +207,53 @@ pub enum Body {
         name: String,
         /// Whether a call without it is rejected.
         required: bool,
+        /// How it is sent.
+        content: BodyContent,
     },
+}
+
+impl Body {
+    /// Returns how the body is sent, and whether it is required.
+    pub fn content(&self) -> Option<(&BodyContent, bool)> {
+        match self {
+            Self::None => None,
+            Self::Fields {
+                content, required, ..
+            }
+            | Self::Whole {
+                content, required, ..
+            } => Some((content, *required)),
+        }
+    }
+
+    /// Returns whether the generated client takes the body.
+    pub fn is_typed(&self) -> bool {
+        matches!(self.content(), Some((BodyContent::Json(_), _)))
+    }
+}
+
+/// Where the key is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyPlacement {
+    /// In this header.
+    Header(String),
+    /// In the header `authorization`, as a bearer token.
+    Bearer,
+    /// In this parameter of the query string.
+    Query(String),
+}
+
+/// The media type of a request body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyContent {
+    /// JSON, with its media type if it is not `application/json`.
+    Json(Option<String>),
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `multipart/form-data`, with the fields that are files.
+    Multipart(Vec<String>),
+    /// Text of this media type.
+    Text(String),
+    /// Bytes of this media type, given as base64.
+    Binary(String),
 }

@@ -148,6 +148,44 @@ pub fn parameter_identifier(name: &str) -> String {
     identifier(&cleaned.to_snake_case())
 }
 
+/// Returns type names that Rust or the generated code uses.
+pub fn reserved_types() -> Vec<String> {
+    let names = [
+        "Box",
+        "ByteStream",
+        "Client",
+        "Default",
+        "Err",
+        "Error",
+        "None",
+        "Ok",
+        "Option",
+        "Result",
+        "Self",
+        "Some",
+        "String",
+        "ToString",
+        "Vec",
+    ];
+    names.map(str::to_owned).to_vec()
+}
+
+/// Returns whether a name has a letter or digit and starts with neither `+` nor `-`, which the client generator
+/// spells out.
+pub fn is_word(name: &str) -> bool {
+    name.is_ascii()
+        && name.contains(|c: char| c.is_ascii_alphanumeric())
+        && !name.starts_with(['+', '-'])
+}
+
+/// Returns whether an identifier is an ASCII word that Rust does not reserve.
+pub fn is_plain_identifier(identifier: &str) -> bool {
+    let mut characters = identifier.chars();
+    characters.next().is_some_and(|c| c.is_ascii_lowercase())
+        && characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !identifier.ends_with('_')
+}
+
 fn identifier(snake: &str) -> String {
     let prefixed = match snake.chars().next() {
         None => "x".to_owned(),

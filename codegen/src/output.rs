@@ -17,9 +17,20 @@ pub struct GeneratedOutput {
     pub files: BTreeMap<String, String>,
     /// Notices for the maintainer.
     pub notices: Vec<Notice>,
+    /// Why parts of the specs were left out.
+    pub omissions: Vec<Error>,
 }
 
 impl GeneratedOutput {
+    /// Fails if parts of the specs were left out.
+    pub fn into_strict(self) -> Result<Self> {
+        if self.omissions.is_empty() {
+            Ok(self)
+        } else {
+            Err(Error::Omitted(self.omissions))
+        }
+    }
+
     /// Fails with the files below `root` that differ, are missing, or are obsolete.
     pub fn compare(&self, root: &Path) -> Result<()> {
         let mut stale: Vec<String> = self

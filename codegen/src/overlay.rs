@@ -1,14 +1,15 @@
 //! Stage 2: applies overlays, which complete and correct upstream's specs.
 //!
 //! OpenAPI Overlay 1.0 with additions for a spec that changes: existing list entries are not added again, an
-//! action with `x-if-absent: true` does not override what upstream has, and an action without effect is a
-//! notice.
+//! action with `x-if-absent: true` does not override what upstream has, an action finds a path whose variables
+//! upstream renamed, and an action without effect is a notice.
 
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
 
 use crate::error::{Error, Notice, Result};
 use crate::load::Document;
+use crate::path_template::{self, VariableNames};
 
 /// Applies `overlay` to `document` and reports every action without a target or effect.
 pub fn apply(document: &mut Document, overlay: &Document) -> Result<Vec<Notice>> {
@@ -49,11 +50,15 @@ fn parse_actions(overlay: &Document) -> Result<Vec<OverlayAction>> {
     let Some(Value::Array(actions)) = overlay.root.get("actions") else {
         return Err(overlay.error("/actions", "`actions` must be a list".to_owned()));
     };
-    actions
-        .iter()
-        .enumerate()
-        .map(|(index, action)| parse_action(overlay, index, action))
-        .collect()
+    let mut parsed = Vec::new();
+    let mut errors = Vec::new();
+    for (index, action) in actions.iter().enumerate() {
+        match parse_action(overlay, index, action) {
+            Ok(action) => parsed.push(action),
+            Err(error) => errors.push(error),
+        }
+    }
+    Error::combine(errors).map(|()| parsed)
 }
 
 fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<OverlayAction> {
@@ -91,8 +96,11 @@ fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<Over
 impl OverlayAction {
     /// Applies the action and returns messages for the maintainer.
     fn apply(&self, root: &mut Value) -> Vec<String> {
-        let mut pointers: Vec<String> = self
-            .target
+        let mut messages = Vec::new();
+        let (target, names) = self.current_target(root, &mut messages);
+        let mut pointers: Vec<String> = target
+            .as_ref()
+            .unwrap_or(&self.target)
             .query_located(root)
             .locations()
             .map(|location| location.to_json_pointer())
@@ -102,7 +110,6 @@ impl OverlayAction {
         }
         // Remove from the end, so that the indices of the remaining list entries stay valid.
         pointers.reverse();
-        let mut messages = Vec::new();
         let mut changed = false;
         for pointer in &pointers {
             changed |= match &self.change {
@@ -111,11 +118,14 @@ impl OverlayAction {
                     let Some(node) = root.pointer_mut(pointer) else {
                         continue;
                     };
-                    let value = if *if_absent {
-                        absent_part(node, value, &mut messages)
-                    } else {
-                        value.clone()
-                    };
+                    let mut value = value.clone();
+                    path_template::rename_parameters(&mut value, &names);
+                    if pointer == "/paths" {
+                        value = with_current_paths(node, value, &mut messages);
+                    }
+                    if *if_absent {
+                        value = absent_part(node, &value, &mut messages);
+                    }
                     merge(node, &value)
                 }
             };
@@ -127,6 +137,54 @@ impl OverlayAction {
         }
         messages
     }
+
+    /// Returns the target with the path variables of upstream, if they differ, and how they were renamed.
+    fn current_target(
+        &self,
+        root: &Value,
+        messages: &mut Vec<String>,
+    ) -> (Option<JsonPath>, VariableNames) {
+        let mut text = self.target_text.clone();
+        let mut names = VariableNames::new();
+        let Some(Value::Object(paths)) = root.get("paths") else {
+            return (None, names);
+        };
+        for literal in self.target_text.split(['\'', '"']).skip(1).step_by(2) {
+            if let Some(current) = path_template::equivalent(paths, literal) {
+                text = text.replace(literal, current);
+                names.extend(path_template::renamed_variables(literal, current));
+                messages.push(renamed_path(literal, current));
+            }
+        }
+        for (old, new) in &names {
+            text = text.replace(&format!("@.name=='{old}'"), &format!("@.name=='{new}'"));
+        }
+        let changed = text != self.target_text;
+        let target = changed.then(|| JsonPath::parse(&text).ok()).flatten();
+        (target, names)
+    }
+}
+
+fn renamed_path(old: &str, new: &str) -> String {
+    format!("`{old}` is the same path as upstream's `{new}`, which is used")
+}
+
+/// Returns an update of `paths` whose keys are those of the same paths of upstream.
+fn with_current_paths(node: &Value, update: Value, messages: &mut Vec<String>) -> Value {
+    let (Value::Object(paths), Value::Object(update)) = (node, &update) else {
+        return update;
+    };
+    let entries = update.iter().map(|(path, item)| {
+        let mut item = item.clone();
+        let Some(current) = path_template::equivalent(paths, path) else {
+            return (path.clone(), item);
+        };
+        messages.push(renamed_path(path, current));
+        let names = path_template::renamed_variables(path, current);
+        path_template::rename_parameters(&mut item, &names);
+        (current.to_owned(), item)
+    });
+    Value::Object(entries.collect())
 }
 
 /// Returns the part of `update` whose keys `node` does not have.
@@ -292,6 +350,29 @@ mod tests {
             root,
             json!({"parameters": [{"name": "cursor", "in": "query", "required": false, "schema": {}}]})
         );
+    }
+
+    #[test]
+    fn a_path_with_other_variable_names_is_the_path_of_upstream() {
+        let parameter = |name: &str| json!({"name": name, "in": "path", "required": true});
+        let spec = json!({"paths": {"/a/{runId}": {"get": {"parameters": [parameter("runId")]}}}});
+        let (root, notices) = run(
+            spec.clone(),
+            json!([{"target": "$.paths", "x-if-absent": true, "update": {
+                "/a/{id}": {"get": {"parameters": [parameter("id")]}}, "/b": {"get": {}}}},
+                {"target": "$.paths['/a/{id}'].get.parameters[?@.name=='id']", "update": {"schema": {}}},
+                {"target": "$.paths", "update": {"/a/{x}": {"post": {"parameters": [parameter("x")]}}}}]),
+        );
+        let mut described = parameter("runId");
+        described["schema"] = json!({});
+        let item = json!({"get": {"parameters": [described]},
+            "post": {"parameters": [parameter("runId")]}});
+        assert_eq!(
+            root,
+            json!({"paths": {"/a/{runId}": item, "/b": {"get": {}}}})
+        );
+        assert_eq!(notices.len(), 4, "{notices:?}");
+        assert!(notices[0].contains("`/a/{id}` is the same path as upstream's `/a/{runId}`"));
     }
 
     #[test]

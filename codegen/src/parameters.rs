@@ -7,6 +7,7 @@ use crate::load::{Document, escape};
 use crate::lower::{Shape, shape};
 use crate::model::{Encoding, Location, Parameter};
 use crate::names;
+use crate::path_template;
 
 /// Headers that the HTTP client sets itself. They do not become arguments.
 const TRANSPORT_HEADERS: &[&str] = &[
@@ -55,7 +56,7 @@ pub fn collect(
                 continue;
             };
             all.retain(|known| {
-                (&known.wire_name, known.location) != (&raw.wire_name, raw.location)
+                known.location != raw.location || !is_same_name(known, &raw.wire_name)
             });
             all.push(raw);
         }
@@ -132,6 +133,14 @@ fn read(
     }))
 }
 
+/// Returns whether a parameter has this name. Case does not matter in headers.
+fn is_same_name(parameter: &SpecParameter, name: &str) -> bool {
+    match parameter.location {
+        Location::Header => parameter.wire_name.eq_ignore_ascii_case(name),
+        _ => parameter.wire_name == name,
+    }
+}
+
 fn is_header_name(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -147,7 +156,7 @@ fn add_undeclared(
     all: &mut Vec<SpecParameter>,
     notices: &mut Vec<Notice>,
 ) {
-    for variable in path_variables(path) {
+    for variable in path_template::variables(path) {
         let declared = all
             .iter()
             .any(|raw| raw.location == Location::Path && raw.wire_name == variable);
@@ -167,13 +176,6 @@ fn add_undeclared(
             pointer: pointer.to_owned(),
         });
     }
-}
-
-fn path_variables(path: &str) -> Vec<String> {
-    path.split('{')
-        .skip(1)
-        .filter_map(|part| Some(part.split_once('}')?.0.to_owned()))
-        .collect()
 }
 
 /// Returns the default argument name of a parameter.
@@ -217,61 +219,113 @@ pub fn is_json(media: &str) -> bool {
 
 /// Returns how the value is serialized, from the `style` and `explode` of OpenAPI.
 pub fn encoding(document: &Document, raw: &SpecParameter) -> Result<Encoding> {
-    let unsupported =
-        |construct: String| Err(document.unsupported(&raw.pointer, "parameter", construct));
     if raw.node.contains_key("content") {
         return Ok(Encoding::Json);
     }
     let (schema, pointer) = schema(document, raw)?;
-    let shape = shape(document, &schema, &pointer)?;
-    let default_style = match raw.location {
-        Location::Query => "form",
-        _ => "simple",
-    };
-    let style = raw
-        .node
-        .get("style")
-        .and_then(Value::as_str)
-        .unwrap_or(default_style);
-    let explode = raw
-        .node
-        .get("explode")
-        .and_then(Value::as_bool)
-        .unwrap_or(style == "form");
-    Ok(match (style, shape) {
-        (_, Shape::Object) => {
-            return unsupported(format!("the object parameter `{}`", raw.wire_name));
+    let value_shape = shape(document, &schema, &pointer)?;
+    let has_objects = value_shape == Shape::List && has_object_items(document, &schema, &pointer)?;
+    let in_query = raw.location == Location::Query;
+    let default_style = if in_query { "form" } else { "simple" };
+    let style = raw.node.get("style").and_then(Value::as_str);
+    let style = style.unwrap_or(default_style);
+    let explode = raw.node.get("explode").and_then(Value::as_bool);
+    let explode = explode.unwrap_or(matches!(style, "form" | "deepObject"));
+    Ok(match (style, value_shape) {
+        ("deepObject", Shape::Object | Shape::List | Shape::Any) if in_query => {
+            Encoding::Pairs("DeepObject")
         }
-        ("form", Shape::List) if explode => Encoding::Repeated,
+        ("form", Shape::Object) if in_query && explode => Encoding::Pairs("Properties"),
+        ("form", Shape::Object) if in_query => Encoding::Pairs("Joined"),
+        ("simple", Shape::Object) => Encoding::ObjectText(explode),
+        ("form", Shape::List) if has_objects && in_query && explode => Encoding::Pairs("Repeated"),
+        ("form" | "simple", Shape::List) if has_objects => Encoding::Json,
+        ("form", Shape::List) if explode && in_query => Encoding::Repeated,
         ("spaceDelimited" | "pipeDelimited", Shape::List) if explode => Encoding::Repeated,
         ("form" | "simple", Shape::List) => Encoding::Joined(','),
         ("spaceDelimited", Shape::List) => Encoding::Joined(' '),
         ("pipeDelimited", Shape::List) => Encoding::Joined('|'),
-        ("form" | "simple", Shape::Number) if raw.location == Location::Query => Encoding::Number,
-        ("form" | "simple", Shape::Boolean) if raw.location == Location::Query => Encoding::Boolean,
-        ("form" | "simple", _) => Encoding::Text,
+        ("form", Shape::Any) if in_query && may_be_list(document, &schema, &pointer)? => {
+            Encoding::Pairs("Repeated")
+        }
+        ("form" | "simple" | "deepObject", Shape::Number) if in_query => Encoding::Number,
+        ("form" | "simple" | "deepObject", Shape::Boolean) if in_query => Encoding::Boolean,
+        ("form" | "simple" | "deepObject", shape) if shape != Shape::Object => Encoding::Text,
         (style, _) => {
-            return unsupported(format!(
-                "`style: {style}` of the parameter `{}`",
-                raw.wire_name
-            ));
+            let construct = format!("`style: {style}` of the parameter `{}`", raw.wire_name);
+            return Err(document.unsupported(&raw.pointer, "parameter", construct));
         }
     })
 }
 
-/// Marks parameters with a duplicate Rust name, which are sent through the call context.
-pub fn mark_context_parameters(parameters: &mut [Parameter], has_body: bool) {
-    let mut taken: Vec<String> = vec!["self".to_owned()];
-    if has_body {
-        taken.push("body".to_owned());
+/// Returns whether the entries of a list are objects.
+fn has_object_items(document: &Document, schema: &Value, pointer: &str) -> Result<bool> {
+    let (list, pointer) = document.resolve(schema, pointer)?;
+    match list.get("items") {
+        Some(items) => Ok(shape(document, items, &format!("{pointer}/items"))? == Shape::Object),
+        None => Ok(false),
     }
+}
+
+/// Returns whether a branch of a union is a list or an object.
+fn may_be_list(document: &Document, schema: &Value, pointer: &str) -> Result<bool> {
+    let (union, pointer) = document.resolve(schema, pointer)?;
+    for keyword in ["oneOf", "anyOf"] {
+        let branches = union.get(keyword).and_then(Value::as_array);
+        for (index, branch) in branches.into_iter().flatten().enumerate() {
+            let shape = shape(document, branch, &format!("{pointer}/{keyword}/{index}"))?;
+            if matches!(shape, Shape::List | Shape::Object) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Names of values in the glue and in the generated clients, which a parameter must not hide.
+const RESERVED: &[&str] = &[
+    "base_url",
+    "body",
+    "client",
+    "context",
+    "header_map",
+    "http",
+    "info",
+    "parts",
+    "response",
+    "self",
+];
+
+/// Sets the names for the client generator.
+///
+/// A query or header parameter whose Rust name is taken or unusual is sent through the call context; a path
+/// variable gets another name.
+pub fn set_client_names(parameters: &mut [Parameter]) {
+    let mut taken: Vec<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     for parameter in parameters {
-        // For the client generator, path variables have their argument names.
-        let identifier = match parameter.location {
-            Location::Path => names::parameter_identifier(&parameter.name),
-            _ => names::parameter_identifier(&parameter.wire_name),
+        let mut client_name = match parameter.location {
+            Location::Path => parameter.name.clone(),
+            Location::Query => parameter.wire_name.clone(),
+            Location::Header => parameter.wire_name.to_ascii_lowercase(),
         };
-        parameter.via_context = parameter.location != Location::Path && taken.contains(&identifier);
-        taken.push(identifier);
+        let mut identifier = names::parameter_identifier(&client_name);
+        let is_usable = |identifier: &String, taken: &[String]| {
+            !taken.contains(identifier) && names::is_plain_identifier(identifier)
+        };
+        if parameter.location == Location::Path {
+            let mut number = 1;
+            while !is_usable(&identifier, &taken) {
+                client_name = format!("variable{number}");
+                identifier = names::parameter_identifier(&client_name);
+                number += 1;
+            }
+        } else {
+            let is_usable = is_usable(&identifier, &taken) && parameter.wire_name.is_ascii();
+            parameter.via_context = !is_usable || parameter.encoding.needs_context();
+        }
+        if !parameter.via_context {
+            taken.push(identifier);
+        }
+        parameter.client_name = client_name;
     }
 }

@@ -1,12 +1,21 @@
-//! Stage 3: checks that every `$ref` resolves.
+//! Stage 3: finds references that do not resolve.
 //!
-//! A dangling reference in upstream's spec is an error; one in our overlay is replaced and reported.
+//! The check follows the overlays, so that an overlay can mend what upstream broke. A schema or response that is
+//! missing is replaced by one that accepts any value, with a notice.
+
+use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Notice, Result};
+use crate::error::{Error, Findings, Result};
 use crate::load::{Document, escape};
+
+/// What to do about a reference to another file.
+const BUNDLE: &str = "only references within the same file are supported: bundle the spec";
+
+/// What to do about a reference to nothing.
+const MEND: &str = "add the target with an overlay, or use another version of the spec";
 
 /// Longer chains of references are treated as a cycle.
 const MAX_HOPS: usize = 32;
@@ -32,56 +41,65 @@ const NAME_MAPS: &[&str] = &[
     "callbacks",
 ];
 
-/// Fails at the first dangling reference of upstream's spec.
-pub fn check(document: &Document) -> Result<()> {
-    match dangling(document)?.into_iter().next() {
-        None => Ok(()),
-        Some((pointer, reference)) => Err(Error::Reference {
-            file: document.file.clone(),
-            pointer,
-            reference,
-            advice: "the spec is broken here: fix it or use a newer version",
-        }),
-    }
-}
-
-/// Replaces references of the overlay to something that upstream no longer has by a schema that
-/// accepts any value.
-pub fn replace_dangling(document: &mut Document) -> Result<Vec<Notice>> {
-    let mut notices = Vec::new();
-    for (pointer, reference) in dangling(document)? {
+/// Replaces dangling references by a schema that accepts any value.
+///
+/// The reference to a request body stays: an operation would send the wrong request without its body, so it is
+/// left out when it is read.
+pub fn replace_dangling(document: &mut Document, findings: &mut Findings) {
+    let mut places: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
+    for (pointer, reference, advice) in dangling(document) {
+        if pointer.ends_with("/requestBody") {
+            continue;
+        }
         if let Some(node) = document.root.pointer_mut(&pointer) {
             *node = Value::Object(Map::new());
         }
-        notices.push(Notice {
-            file: document.file.clone(),
-            location: format!("#{pointer}"),
-            message: format!(
-                "the overlay uses `{reference}`, which upstream no longer has; any value is accepted here"
-            ),
-        });
+        let all = places.entry((reference, advice)).or_default();
+        all.push(pointer);
     }
-    Ok(notices)
+    for ((reference, advice), pointers) in places {
+        let Some(pointer) = pointers.first() else {
+            continue;
+        };
+        let what = match (is_parameter(pointer), pointers.len() - 1) {
+            (true, 0) => "parameter omitted".to_owned(),
+            (true, more) => format!("parameter omitted, as at {more} more places"),
+            (false, 0) => "any value is accepted here".to_owned(),
+            (false, more) => format!("any value is accepted here and at {more} more places"),
+        };
+        let error = Error::Reference {
+            file: document.file.clone(),
+            pointer: pointer.clone(),
+            reference,
+            advice,
+        };
+        findings.omit(&document.file, format!("#{pointer}"), &what, error);
+    }
 }
 
-fn dangling(document: &Document) -> Result<Vec<(String, String)>> {
+/// Returns whether the node at `pointer` is a parameter.
+fn is_parameter(pointer: &str) -> bool {
+    let mut segments = pointer.rsplit('/');
+    segments.next();
+    segments.next() == Some("parameters")
+}
+
+/// Returns the pointer, the reference and what to do about it.
+fn dangling(document: &Document) -> Vec<(String, String, &'static str)> {
     let mut references = Vec::new();
     collect(&document.root, String::new(), false, &mut references);
-    let mut dangling = Vec::new();
-    for (pointer, reference) in references {
-        let Some(target) = local_pointer(&reference) else {
-            return Err(Error::Reference {
-                file: document.file.clone(),
-                pointer,
-                reference,
-                advice: "only references within the same file are supported: bundle the spec",
-            });
-        };
-        if document.root.pointer(&target).is_none() {
-            dangling.push((pointer, reference));
-        }
-    }
-    Ok(dangling)
+    let problem = |reference: &str| match local_pointer(reference) {
+        None => Some(BUNDLE),
+        Some(target) if document.root.pointer(&target).is_none() => Some(MEND),
+        Some(_) => None,
+    };
+    references
+        .into_iter()
+        .filter_map(|(pointer, reference)| {
+            let advice = problem(&reference)?;
+            Some((pointer, reference, advice))
+        })
+        .collect()
 }
 
 fn collect(node: &Value, pointer: String, is_name_map: bool, found: &mut Vec<(String, String)>) {
@@ -145,7 +163,7 @@ impl Document {
                     file: self.file.clone(),
                     pointer,
                     reference: reference.clone(),
-                    advice: "the spec is broken here: fix it or use a newer version",
+                    advice: MEND,
                 });
             };
             node = found;
@@ -168,38 +186,59 @@ mod tests {
         }
     }
 
-    #[test]
-    fn reports_a_dangling_reference_with_file_and_pointer() {
-        let spec =
-            document(json!({"paths": {"/a": {"get": {"x": {"$ref": "#/components/schemas/No"}}}}}));
-        let error = check(&spec).unwrap_err().to_string();
-        assert!(error.contains("spec.yaml#/paths/~1a/get/x"), "{error}");
-        assert!(error.contains("#/components/schemas/No"), "{error}");
+    /// Replaces dangling references and returns the document with the notices.
+    fn replaced(root: Value) -> (Value, Vec<String>) {
+        let mut spec = document(root);
+        let mut findings = Findings::default();
+        replace_dangling(&mut spec, &mut findings);
+        assert_eq!(findings.notices.len(), findings.omissions.len());
+        let notices = findings.notices.iter().map(ToString::to_string);
+        (spec.root, notices.collect())
     }
 
     #[test]
-    fn rejects_references_to_other_files() {
-        let error = check(&document(json!({"a": {"$ref": "other.yaml#/x"}}))).unwrap_err();
-        assert!(error.to_string().contains("bundle"), "{error}");
+    fn replaces_dangling_references_and_names_their_location() {
+        let (root, notices) =
+            replaced(json!({"paths": {"/a": {"get": {"x": {"$ref": "#/components/schemas/No"}}}}}));
+        assert_eq!(root, json!({"paths": {"/a": {"get": {"x": {}}}}}));
+        let [notice] = notices.as_slice() else {
+            panic!("{notices:?}")
+        };
+        assert!(notice.contains("spec.yaml #/paths/~1a/get/x"), "{notice}");
+        assert!(notice.contains("#/components/schemas/No"), "{notice}");
+    }
+
+    #[test]
+    fn replaces_references_to_other_files() {
+        let (root, notices) = replaced(json!({"a": {"$ref": "other.yaml#/x"}}));
+        assert_eq!(root, json!({"a": {}}));
+        assert!(notices[0].contains("bundle"), "{notices:?}");
+    }
+
+    #[test]
+    fn retains_a_dangling_request_body() {
+        let spec = json!({"post": {"requestBody": {"$ref": "#/nowhere"}}});
+        assert_eq!(replaced(spec.clone()), (spec, vec![]));
     }
 
     #[test]
     fn ignores_data_that_looks_like_a_reference() {
-        check(&document(json!({"a": {"example": {"$ref": "#/nowhere"}}}))).unwrap();
-        check(&document(
+        for spec in [
+            json!({"a": {"example": {"$ref": "#/nowhere"}}}),
             json!({"properties": {"$ref": {"type": "string"}}}),
-        ))
-        .unwrap();
+        ] {
+            assert_eq!(replaced(spec.clone()), (spec, vec![]));
+        }
         // A property may be called `default`; its value is a schema, not data.
-        let spec = document(json!({"properties": {"default": {"$ref": "#/nowhere"}}}));
-        assert!(check(&spec).is_err());
+        let (_, notices) = replaced(json!({"properties": {"default": {"$ref": "#/nowhere"}}}));
+        assert_eq!(notices.len(), 1);
     }
 
     #[test]
     fn resolves_escaped_and_encoded_references() {
         let spec =
             document(json!({"a/b": {"c d": {"type": "string"}}, "x": {"$ref": "#/a~1b/c%20d"}}));
-        check(&spec).unwrap();
+        assert_eq!(dangling(&spec), vec![]);
         let (node, pointer) = spec.resolve(spec.root.get("x").unwrap(), "/x").unwrap();
         assert_eq!(
             (node, pointer.as_str()),
@@ -211,13 +250,5 @@ mod tests {
     fn rejects_cyclic_references() {
         let spec = document(json!({"a": {"$ref": "#/b"}, "b": {"$ref": "#/a"}}));
         assert!(spec.resolve(spec.root.get("a").unwrap(), "/a").is_err());
-    }
-
-    #[test]
-    fn replaces_and_reports_dangling_references_of_the_overlay() {
-        let mut spec = document(json!({"a": {"$ref": "#/gone"}}));
-        let notices = replace_dangling(&mut spec).unwrap();
-        assert_eq!(spec.root, json!({"a": {}}));
-        assert!(notices[0].to_string().contains("#/gone"), "{notices:?}");
     }
 }

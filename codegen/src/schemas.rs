@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::body;
 use crate::error::Result;
 use crate::load::{Document, escape};
+use crate::publish_rules;
 use crate::references::local_pointer;
 
 /// The dialect of every published schema.
@@ -48,6 +50,7 @@ pub struct SchemaPublisher<'a> {
     document: &'a Document,
     names: BTreeMap<String, String>,
     definitions: BTreeMap<String, Value>,
+    for_requests: bool,
 }
 
 impl<'a> SchemaPublisher<'a> {
@@ -57,6 +60,15 @@ impl<'a> SchemaPublisher<'a> {
             document,
             names: BTreeMap::new(),
             definitions: BTreeMap::new(),
+            for_requests: false,
+        }
+    }
+
+    /// Creates a publisher for arguments: without read-only properties, and with files in base64.
+    pub fn for_requests(document: &'a Document) -> Self {
+        Self {
+            for_requests: true,
+            ..Self::new(document)
         }
     }
 
@@ -76,6 +88,11 @@ impl<'a> SchemaPublisher<'a> {
             };
         };
         self.reject_unsupported(source, pointer)?;
+        let rewritten = self
+            .for_requests
+            .then(|| self.request_form(source))
+            .flatten();
+        let source = rewritten.as_ref().unwrap_or(source);
         let mut out = Map::new();
         for (key, value) in source {
             let place = format!("{pointer}/{}", escape(key));
@@ -93,15 +110,41 @@ impl<'a> SchemaPublisher<'a> {
             };
             out.insert(key.clone(), published);
         }
+        publish_rules::simplify(&mut out);
         convert_exclusive_bounds(source, &mut out);
         if let (Some(example), false) = (source.get("example"), out.contains_key("examples")) {
             out.insert("examples".to_owned(), json!([example]));
         }
         if source.get("nullable") == Some(&Value::Bool(true)) {
+            // A type beside a reference would contradict the null.
+            if out.contains_key("$ref") {
+                out.shift_remove("type");
+            }
             Ok(with_null(out))
         } else {
             Ok(Value::Object(out))
         }
+    }
+
+    /// Returns a schema as callers fill it, if it differs.
+    fn request_form(&self, source: &Map<String, Value>) -> Option<Map<String, Value>> {
+        let mut changed = source.clone();
+        if source.get("format") == Some(&json!("binary")) {
+            changed.shift_remove("format");
+            changed.insert("contentEncoding".to_owned(), json!("base64"));
+        }
+        if let Some(Value::Object(properties)) = changed.get_mut("properties") {
+            let mut removed = Vec::new();
+            properties.retain(|name, schema| {
+                let is_read_only = body::is_read_only(self.document, schema);
+                removed.extend(is_read_only.then(|| json!(name)));
+                !is_read_only
+            });
+            if let Some(Value::Array(required)) = changed.get_mut("required") {
+                required.retain(|name| !removed.contains(name));
+            }
+        }
+        (changed != *source).then_some(changed)
     }
 
     fn publish_map(&mut self, value: &Value, pointer: &str) -> Result<Value> {

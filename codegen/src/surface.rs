@@ -9,6 +9,7 @@ use exa_mcp_model::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::path_template;
 use crate::tools::definitions::ToolDefinitions;
 
 /// The contents of `surface.yaml`.
@@ -22,6 +23,9 @@ pub struct Surface {
     /// Argument names of header parameters, by header name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Names of operations, by method and full path. Those of missing operations are reserved.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
     /// Settings of single operations.
     #[serde(default)]
     pub operations: Vec<OperationEntry>,
@@ -114,17 +118,25 @@ pub struct ServerArgument {
 /// Returns method and path without variable names, such as `GET /a/{}/b`, to match entries with
 /// operations.
 pub fn signature(method: &str, path: &str) -> String {
-    let path: Vec<&str> = path
-        .split('/')
-        .map(|segment| {
-            if segment.starts_with('{') {
-                "{}"
-            } else {
-                segment
-            }
-        })
-        .collect();
-    format!("{} {}", method.to_uppercase(), path.join("/"))
+    format!("{} {}", method.to_uppercase(), path_template::shape(path))
+}
+
+impl Surface {
+    /// Returns the configured name of the operation with this [`signature`].
+    pub fn operation_name(&self, signature: &str) -> Option<&String> {
+        let mut names = self.names.iter();
+        names
+            .find(|(matches, _)| signature_of(matches) == signature)
+            .map(|(_, name)| name)
+    }
+}
+
+/// Returns the [`signature`] of method and path in one text.
+fn signature_of(matches: &str) -> String {
+    match matches.trim().split_once(' ') {
+        Some((method, path)) => signature(method, path.trim()),
+        None => matches.to_owned(),
+    }
 }
 
 impl OperationEntry {
@@ -142,11 +154,16 @@ impl OperationEntry {
         }
     }
 
+    /// Returns the configured argument name of a parameter of the operation at `path`.
+    pub fn parameter_name(&self, wire_name: &str, path: &str) -> Option<&String> {
+        let own_path = self.matches.trim().split_once(' ').map_or("", |(_, it)| it);
+        let renamed = path_template::renamed_variables(path, own_path.trim());
+        let own_name = renamed.get(wire_name).map_or(wire_name, String::as_str);
+        self.parameters.get(own_name)
+    }
+
     /// Returns the [`signature`] of the entry's operation.
     pub fn signature(&self) -> String {
-        match self.matches.trim().split_once(' ') {
-            Some((method, path)) => signature(method, path.trim()),
-            None => self.matches.clone(),
-        }
+        signature_of(&self.matches)
     }
 }

@@ -6,7 +6,7 @@ use exa_mcp_model::{OperationBehavior, Resources};
 use serde_json::Value;
 
 use crate::error::Notice;
-use crate::model::{Model, Operation};
+use crate::model::{Model, Operation, Parameter};
 use crate::surface::{OperationEntry, Surface, signature};
 
 /// Checks the surface against the existing operations.
@@ -52,7 +52,7 @@ fn check_parameters(entry: &OperationEntry, operation: &Operation, notices: &mut
         if !operation
             .parameters
             .iter()
-            .any(|parameter| parameter.wire_name == *wire_name)
+            .any(|parameter| is_named_by(entry, wire_name, parameter, &operation.path))
         {
             let message =
                 format!("the operation has no parameter `{wire_name}`; its name is ignored");
@@ -75,6 +75,13 @@ fn check_parameters(entry: &OperationEntry, operation: &Operation, notices: &mut
             notices.push(notice(entry, message));
         }
     }
+}
+
+/// Returns whether the entry means this parameter with `wire_name`.
+fn is_named_by(entry: &OperationEntry, wire_name: &str, parameter: &Parameter, path: &str) -> bool {
+    let configured = entry.parameter_name(&parameter.wire_name, path);
+    parameter.wire_name == wire_name
+        || configured.is_some_and(|name| entry.parameters.get(wire_name) == Some(name))
 }
 
 /// Removes the parts of each operation's behavior that need missing arguments, fields or operations.

@@ -55,24 +55,31 @@ pub fn lower(
     };
     Ok(json!({
         "openapi": openapi,
-        "info": {"title": api.title, "version": version},
+        "info": {"title": comment_text(&api.title), "version": version},
         "paths": paths,
         "components": {"schemas": components},
     }))
 }
 
-/// Returns the path with the argument names as variables.
+/// Returns the path with the names for the client generator as variables.
 fn argument_path(operation: &Operation) -> String {
-    operation
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.location == Location::Path)
-        .fold(operation.path.clone(), |path, parameter| {
-            path.replace(
-                &format!("{{{}}}", parameter.wire_name),
-                &format!("{{{}}}", parameter.name),
-            )
-        })
+    let mut path = String::new();
+    let mut parts = operation.path.split('{');
+    path.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (variable, rest) = part.split_once('}').unwrap_or(("", part));
+        let mut parameters = operation.parameters.iter();
+        let parameter =
+            parameters.find(|it| it.location == Location::Path && it.wire_name == variable);
+        let name = parameter.map_or(variable, |parameter| &parameter.client_name);
+        path.push_str(&format!("{{{name}}}{rest}"));
+    }
+    path
+}
+
+/// Returns text that does not end a comment.
+fn comment_text(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *")
 }
 
 fn ascii_version(version: &str) -> String {
@@ -108,11 +115,12 @@ fn lower_operation(
     };
     let mut lowered = json!({
         "operationId": operation_id,
-        "summary": operation.summary,
+        "summary": comment_text(&operation.summary),
         "parameters": parameters,
         "responses": lower_responses(&source, rules),
     });
     let schema = match &operation.body {
+        body if !body.is_typed() => None,
         Body::None => None,
         Body::Whole { .. } => Some(json!({})),
         Body::Fields {
@@ -164,12 +172,15 @@ fn lower_parameter(parameter: &Parameter, rules: LoweringRules) -> Value {
         Encoding::Joined(_) if !rules.has(LoweringRule::TextParameters) => {
             json!({"type": "array", "items": {"type": "string"}})
         }
-        Encoding::Text | Encoding::Joined(_) | Encoding::Json => json!({"type": "string"}),
+        Encoding::Text
+        | Encoding::Joined(_)
+        | Encoding::Json
+        | Encoding::ObjectText(_)
+        | Encoding::Pairs(_) => json!({"type": "string"}),
     };
     let name = match parameter.location {
-        Location::Path if rules.has(LoweringRule::PathVariables) => parameter.name.clone(),
-        Location::Header => parameter.wire_name.to_ascii_lowercase(),
-        _ => parameter.wire_name.clone(),
+        Location::Path if !rules.has(LoweringRule::PathVariables) => &parameter.wire_name,
+        _ => &parameter.client_name,
     };
     json!({
         "name": name,
@@ -181,8 +192,5 @@ fn lower_parameter(parameter: &Parameter, rules: LoweringRules) -> Value {
 
 /// Returns the Rust name of a parameter in the generated client.
 pub fn client_identifier(parameter: &Parameter) -> String {
-    match parameter.location {
-        Location::Path => names::parameter_identifier(&parameter.name),
-        _ => names::parameter_identifier(&parameter.wire_name),
-    }
+    names::parameter_identifier(&parameter.client_name)
 }

@@ -95,7 +95,7 @@ impl<'a> SchemaLowerer<'a> {
             document,
             rules,
             names: BTreeMap::new(),
-            taken: Vec::new(),
+            taken: names::reserved_types(),
             inlining: Vec::new(),
             components: Map::new(),
         }
@@ -420,7 +420,14 @@ impl<'a> SchemaLowerer<'a> {
         }
         let mut properties = Map::new();
         let mut required = Vec::new();
+        let mut identifiers = vec!["extra".to_owned()];
         for (field, (schema, field_pointer)) in &fields.known {
+            // A field without a Rust name of its own is passed with the unknown ones.
+            let identifier = names::parameter_identifier(field);
+            if identifiers.contains(&identifier) || !names::is_word(field) {
+                continue;
+            }
+            identifiers.push(identifier);
             let hint = format!("{name}{}", escape(field).to_pascal_case());
             let mut lowered = self.lower(schema, field_pointer, &hint)?;
             let is_required = fields.required.contains(field) && !lowered.nullable;

@@ -1,11 +1,12 @@
 //! Reads one operation of a document: name, parameters and body.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::security;
 use crate::body;
 use crate::error::{Notice, Result};
-use crate::load::{Document, escape};
-use crate::model::{Location, Operation, Parameter};
+use crate::load::Document;
+use crate::model::{BodyContent, KeyPlacement, Location, Operation, Parameter};
 use crate::names;
 use crate::parameters::{self, SpecParameter};
 use crate::surface::{ApiEntry, OperationEntry, ServerArgument, Surface, signature};
@@ -16,6 +17,7 @@ pub(super) struct OperationReader<'a> {
     pub(super) surface: &'a Surface,
     pub(super) api_name: &'a str,
     pub(super) api: &'a ApiEntry,
+    pub(super) base_url: String,
     pub(super) path: String,
     pub(super) method: &'a str,
     pub(super) item: &'a Value,
@@ -31,22 +33,27 @@ pub(super) enum SpecBody {
         required: bool,
         schema: Value,
         pointer: String,
+        content: BodyContent,
     },
     Whole {
         required: bool,
         schema: Value,
         pointer: String,
         description: Option<String>,
+        content: BodyContent,
     },
 }
 
 impl OperationReader<'_> {
     pub(super) fn read(&self, notices: &mut Vec<Notice>) -> Result<Operation> {
-        self.reject_own_servers()?;
         let entry = self.entry();
         let text = |key: &str| self.node.get(key).and_then(Value::as_str).map(str::trim);
-        let name = match entry.and_then(|entry| entry.name.clone()) {
-            Some(name) => name,
+        let configured_name = entry.and_then(|entry| entry.name.as_ref());
+        let configured_name =
+            configured_name.or_else(|| self.surface.operation_name(&self.signature()));
+        let has_configured_name = configured_name.is_some();
+        let name = match configured_name {
+            Some(name) => name.clone(),
             None => names::operation_name(
                 text("operationId"),
                 self.api.namespace.as_deref(),
@@ -64,7 +71,7 @@ impl OperationReader<'_> {
         )?;
         let body = self.body()?;
         let mut parameters = self.parameters(&spec_parameters, &body, entry, notices)?;
-        parameters::mark_context_parameters(&mut parameters, !matches!(body, SpecBody::None));
+        parameters::set_client_names(&mut parameters);
         let description = text("description")
             .or(text("summary"))
             .unwrap_or_default()
@@ -75,13 +82,16 @@ impl OperationReader<'_> {
         let server_arguments = server_arguments(entry, &parameters, &body);
         let (input_schema, body) =
             self.input_schema(&spec_parameters, &parameters, body, &server_arguments)?;
+        let (output_schema, response_type) = self.output_schema()?;
         let timeout = entry.and_then(|entry| entry.timeout_seconds);
         Ok(Operation {
             name,
+            has_configured_name,
             domain: String::new(),
             api: self.api_name.to_owned(),
             function: String::new(),
             method: self.method.to_owned(),
+            base_url: self.base_url.clone(),
             path: self.path.clone(),
             pointer: self.pointer.clone(),
             summary,
@@ -89,8 +99,10 @@ impl OperationReader<'_> {
             deprecated: self.node.get("deprecated") == Some(&Value::Bool(true)),
             parameters,
             body,
+            key_placement: self.key_placement(notices),
+            response_type,
             input_schema,
-            output_schema: self.output_schema()?,
+            output_schema,
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
             behavior: entry.map(OperationEntry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
@@ -102,64 +114,29 @@ impl OperationReader<'_> {
         })
     }
 
-    /// Rejects paths and operations with their own servers, which would be called at the wrong address.
-    fn reject_own_servers(&self) -> Result<()> {
-        let own = [self.item, self.node].map(|node| node.get("servers"));
-        let root = self.document.root.get("servers");
-        if own.into_iter().flatten().all(|own| Some(own) == root) {
-            return Ok(());
-        }
-        let construct = "servers of a single path or operation".to_owned();
-        Err(self
-            .document
-            .unsupported(&self.pointer, "server", construct))
+    fn key_placement(&self, notices: &mut Vec<Notice>) -> Option<KeyPlacement> {
+        security::key_placement(self.document, self.node).unwrap_or_else(|schemes| {
+            notices.push(Notice {
+                file: self.document.file.clone(),
+                location: format!("#{}", self.pointer),
+                message: format!(
+                    "no supported security scheme ({schemes}); the key is sent in `x-api-key`"
+                ),
+            });
+            None
+        })
+    }
+
+    fn signature(&self) -> String {
+        signature(self.method, &self.path)
     }
 
     fn entry(&self) -> Option<&OperationEntry> {
-        let signature = signature(self.method, &self.path);
+        let signature = self.signature();
         self.surface
             .operations
             .iter()
             .find(|entry| entry.signature() == signature)
-    }
-
-    fn body(&self) -> Result<SpecBody> {
-        let Some(node) = self.node.get("requestBody") else {
-            return Ok(SpecBody::None);
-        };
-        let (node, pointer) = self
-            .document
-            .resolve(node, &format!("{}/requestBody", self.pointer))?;
-        let required = node.get("required") == Some(&Value::Bool(true));
-        let content = node.get("content").and_then(Value::as_object);
-        let Some(content) = content.filter(|content| !content.is_empty()) else {
-            return Ok(SpecBody::None);
-        };
-        let Some((media, chosen)) = content.iter().find(|(media, _)| parameters::is_json(media))
-        else {
-            let media: Vec<_> = content.keys().map(String::as_str).collect();
-            let construct = format!("a request body of {}", media.join(", "));
-            return Err(self.document.unsupported(&pointer, "body", construct));
-        };
-        let pointer = format!("{pointer}/content/{}/schema", escape(media));
-        let schema = chosen.get("schema").cloned().unwrap_or_else(|| json!({}));
-        Ok(match body::fields(self.document, &schema, &pointer)? {
-            Some(fields) => SpecBody::Fields {
-                fields,
-                required,
-                schema,
-                pointer,
-            },
-            None => SpecBody::Whole {
-                required,
-                schema,
-                pointer,
-                description: node
-                    .get("description")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            },
-        })
     }
 
     fn parameters(
@@ -176,7 +153,8 @@ impl OperationReader<'_> {
             }
             SpecBody::Whole { .. } => vec!["body".to_owned()],
         };
-        let configured = |name: &str| entry.and_then(|entry| entry.parameters.get(name));
+        let configured =
+            |name: &str| entry.and_then(|entry| entry.parameter_name(name, &self.path));
         let mut parameters = Vec::new();
         for raw in spec_parameters {
             let configured = configured(&raw.wire_name).or_else(|| match raw.location {
@@ -195,6 +173,7 @@ impl OperationReader<'_> {
                 aliases: Vec::new(),
                 encoding: parameters::encoding(self.document, raw)?,
                 always_sent: always_sent(raw),
+                client_name: String::new(),
                 via_context: false,
             });
         }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::assertions::{self, BodyAssertions};
+use super::content::response_schema;
 use super::reader::{OperationReader, SpecBody};
 use crate::error::Result;
 use crate::load::escape;
@@ -19,7 +21,8 @@ impl OperationReader<'_> {
         body: SpecBody,
         server_arguments: &[ServerArgument],
     ) -> Result<(Value, Body)> {
-        let mut publisher = SchemaPublisher::new(self.document);
+        let mut publisher = SchemaPublisher::for_requests(self.document);
+        let mut assertions = Vec::new();
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut headers = Vec::new();
@@ -35,6 +38,16 @@ impl OperationReader<'_> {
             }
         }
         let mut open = false;
+        let others: Vec<String> = parameters
+            .iter()
+            .map(|parameter| parameter.name.clone())
+            .chain(
+                server_arguments
+                    .iter()
+                    .map(|argument| argument.name.clone()),
+            )
+            .collect();
+        let mut must_have_body = false;
         let body = match body {
             SpecBody::None => Body::None,
             SpecBody::Whole {
@@ -42,6 +55,7 @@ impl OperationReader<'_> {
                 schema,
                 pointer,
                 description,
+                content,
             } => {
                 let mut published = publisher.publish(&schema, &pointer)?;
                 describe(&mut published, description.as_deref());
@@ -52,6 +66,7 @@ impl OperationReader<'_> {
                 Body::Whole {
                     name: "body".to_owned(),
                     required: is_required,
+                    content,
                 }
             }
             SpecBody::Fields {
@@ -59,6 +74,7 @@ impl OperationReader<'_> {
                 required: is_required,
                 schema,
                 pointer,
+                content,
             } => {
                 open = !fields.closed;
                 let mut known = Map::new();
@@ -69,6 +85,15 @@ impl OperationReader<'_> {
                         json!(is_required && fields.required.contains(name)),
                     );
                 }
+                let mut found = BodyAssertions {
+                    document: self.document,
+                    publisher: &mut publisher,
+                    others: others.clone(),
+                    fields: known.keys().cloned().collect(),
+                    required_others: required.len(),
+                };
+                assertions = found.collect(&schema, &pointer)?;
+                must_have_body = is_required;
                 if is_required {
                     required.extend(
                         fields
@@ -84,6 +109,7 @@ impl OperationReader<'_> {
                     fields: known,
                     schema,
                     pointer,
+                    content,
                 }
             }
         };
@@ -99,6 +125,13 @@ impl OperationReader<'_> {
         }
         if !open {
             schema["additionalProperties"] = json!(false);
+        }
+        // A server argument may stand for fields that the body demands.
+        if server_arguments
+            .iter()
+            .all(|argument| argument.replaces.is_empty())
+        {
+            assertions::add(&mut schema, assertions, must_have_body, &others);
         }
         add_definitions(&mut schema, publisher);
         Ok((schema, body))
@@ -128,8 +161,12 @@ impl OperationReader<'_> {
         Ok(published)
     }
 
-    /// Returns the schema of a successful response. Several different ones become alternatives.
-    pub(super) fn output_schema(&self) -> Result<Value> {
+    /// Returns the schema of a successful response, and its media type if it is never JSON.
+    ///
+    /// Several different schemas become alternatives.
+    pub(super) fn output_schema(&self) -> Result<(Value, Option<String>)> {
+        let mut others: Vec<&String> = Vec::new();
+        let mut has_json = false;
         let mut publisher = SchemaPublisher::new(self.document);
         let mut found: Vec<Value> = Vec::new();
         let responses = self.node.get("responses").and_then(Value::as_object);
@@ -144,12 +181,22 @@ impl OperationReader<'_> {
                 .into_iter()
                 .flatten()
                 .find(|(media, _)| parameters::is_json(media));
-            let Some((media, node)) = json else { continue };
-            let Some(schema) = node.get("schema") else {
+            has_json |= json.is_some();
+            let Some((media, node)) = json.or_else(|| content?.iter().next()) else {
                 continue;
             };
+            let is_json = parameters::is_json(media);
+            if !is_json && !others.contains(&media) {
+                others.push(media);
+            }
             let pointer = format!("{pointer}/content/{}/schema", escape(media));
-            let published = publisher.publish(schema, &pointer)?;
+            let schema = node.get("schema");
+            let published = schema.map(|schema| publisher.publish(schema, &pointer));
+            let published = match published.transpose()? {
+                published if !is_json => response_schema(media, published),
+                Some(published) => published,
+                None => continue,
+            };
             if !found.contains(&published) {
                 found.push(published);
             }
@@ -165,7 +212,9 @@ impl OperationReader<'_> {
             several => schema["anyOf"] = json!(several),
         }
         add_definitions(&mut schema, publisher);
-        Ok(schema)
+        let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
+        let response_type = (!has_json && !others.is_empty()).then(|| others.join(", "));
+        Ok((schema, response_type))
     }
 }
 

@@ -14,6 +14,7 @@ use signature::SignatureDetail;
 
 use crate::error::Notice;
 use crate::model::{Model, Operation};
+use crate::operations::ASSERTIONS;
 
 /// Clients truncate descriptions after 2,000 characters.
 const MAX_DESCRIPTION: usize = 2_000;
@@ -161,7 +162,10 @@ fn operation_tool(operation: &Operation) -> Tool {
     let mut schema = operation.input_schema.clone();
     if let Value::Object(map) = &mut schema {
         map.shift_remove("$schema");
+        // Some clients reject these at the top level; the server checks them, and `describe` shows them.
+        map.retain(|key, _| !ASSERTIONS.contains(&key.as_str()));
     }
+    remove_unused_definitions(&mut schema);
     remove_aliases(&mut schema);
     new_tool(
         ToolDefinition {
@@ -175,6 +179,41 @@ fn operation_tool(operation: &Operation) -> Tool {
             operation: operation.name.clone(),
         },
     )
+}
+
+/// Removes definitions that nothing refers to.
+fn remove_unused_definitions(schema: &mut Value) {
+    let Some(Value::Object(definitions)) = schema.get("$defs").cloned() else {
+        return;
+    };
+    let mut root = schema.clone();
+    root.as_object_mut().map(|root| root.shift_remove("$defs"));
+    let mut used: Vec<String> = Vec::new();
+    let mut pending = vec![&root];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(map) => {
+                let reference = map.get("$ref").and_then(Value::as_str);
+                let name = reference.and_then(|it| it.strip_prefix("#/$defs/"));
+                let name = name.map(|it| it.replace("~1", "/").replace("~0", "~"));
+                if let Some(name) = name.filter(|name| !used.contains(name)) {
+                    pending.extend(definitions.get(&name));
+                    used.push(name);
+                }
+                pending.extend(map.values());
+            }
+            Value::Array(list) => pending.extend(list),
+            _ => {}
+        }
+    }
+    if let Some(Value::Object(definitions)) = schema.get_mut("$defs") {
+        definitions.retain(|name, _| used.contains(name));
+        if definitions.is_empty() {
+            root = schema.clone();
+            root.as_object_mut().map(|root| root.shift_remove("$defs"));
+            *schema = root;
+        }
+    }
 }
 
 /// Removes aliases, which are accepted but not shown to models.

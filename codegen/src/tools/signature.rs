@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::model::{Location, Operation};
 
+/// Fields nested deeper are not shown.
+const MAX_DEPTH: usize = 8;
+
 /// How many optional arguments a signature shows.
 #[derive(Debug, Clone, Copy)]
 pub struct SignatureDetail {
@@ -90,9 +93,35 @@ fn arguments(operation: &Operation, detail: SignatureDetail) -> String {
 
 /// Returns the required fields of an object, which a model would otherwise have to guess.
 fn object_fields(property: &Value, root: &Value, detail: SignatureDetail) -> String {
+    nested_fields(property, root, detail, &mut Vec::new())
+}
+
+/// Returns the fields of an object below those of `parents`, in which it must not occur again.
+fn nested_fields<'a>(
+    property: &'a Value,
+    root: &'a Value,
+    detail: SignatureDetail,
+    parents: &mut Vec<&'a Value>,
+) -> String {
     let property = resolve(property, root);
+    let is_recursive = parents.iter().any(|parent| std::ptr::eq(*parent, property));
+    if is_recursive || parents.len() > MAX_DEPTH {
+        return String::new();
+    }
+    parents.push(property);
+    let text = fields_text(property, root, detail, parents);
+    parents.pop();
+    text
+}
+
+fn fields_text<'a>(
+    property: &'a Value,
+    root: &'a Value,
+    detail: SignatureDetail,
+    parents: &mut Vec<&'a Value>,
+) -> String {
     if let Some(items) = property.get("items") {
-        let text = object_fields(items, root, detail);
+        let text = nested_fields(items, root, detail, parents);
         return if text.is_empty() {
             String::new()
         } else {
@@ -108,7 +137,7 @@ fn object_fields(property: &Value, root: &Value, detail: SignatureDetail) -> Str
     for name in &required {
         let text = properties
             .get(*name)
-            .map(|field| object_fields(field, root, detail))
+            .map(|field| nested_fields(field, root, detail, parents))
             .unwrap_or_default();
         texts.push(format!("{name}{text}"));
     }

@@ -1,8 +1,9 @@
 //! Invalid input is reported with its location, and nothing is written.
 
-use serde_json::json;
+use codegen::GeneratedOutput;
+use serde_json::{Value, json};
 
-use crate::support::{DesignCopy, repository};
+use crate::support::{DesignCopy, repository, snapshot};
 
 /// Applies a change that must fail and returns the error message.
 fn error_after(change: impl FnOnce(&DesignCopy)) -> String {
@@ -51,39 +52,137 @@ fn rejects_documents_that_are_not_openapi() {
     }
 }
 
+/// Applies a change after which parts are left out. Returns the output, the notices and the strict error.
+fn omitted_after(change: impl FnOnce(&DesignCopy)) -> (GeneratedOutput, String, String) {
+    let copy = DesignCopy::new();
+    change(&copy);
+    let output = copy.generate().unwrap();
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    let strict = copy.generate().unwrap().into_strict().unwrap_err();
+    (output, notices.join("\n"), strict.to_string())
+}
+
 #[test]
-fn rejects_a_dangling_reference_of_upstream() {
-    let error = error_after(|copy| {
+fn a_dangling_reference_accepts_any_value() {
+    let (output, notices, strict) = omitted_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             spec["components"]["schemas"]["Webset"]["properties"]["new"] =
                 json!({"$ref": "#/components/schemas/Nowhere"});
         });
     });
     let location = "exa-websets-spec.yaml#/components/schemas/Webset/properties/new";
+    for text in [&notices, &strict] {
+        assert!(
+            text.contains(location) && text.contains("#/components/schemas/Nowhere"),
+            "{text}"
+        );
+    }
+    let schema = &snapshot(&output, "websets.get")["outputSchema"];
+    assert!(schema.to_string().contains(r#""new":{}"#), "{schema}");
+}
+
+#[test]
+fn all_problems_are_reported_at_once_and_the_rest_is_generated() {
+    let body = |media: &str, schema: Value| json!({"content": {media: {"schema": schema}}});
+    let (output, notices, strict) = omitted_after(|copy| {
+        copy.edit("exa-websets-spec.yaml", |spec| {
+            let paths = spec["paths"].as_object_mut().unwrap();
+            for (path, operation) in [
+                ("/a", json!({"post": {"requestBody": {"$ref": "#/nowhere"}}})),
+                ("/b", json!({"post": {"requestBody": body("application/json", json!({"type": "file"}))}})),
+                ("/c", json!({"get": {"servers": [{"url": "ftp://example.com"}]}})),
+                ("/d", json!({"get": {"parameters": [{"name": "c", "in": "cookie", "required": true}]}})),
+                ("/e", json!({"head": {}, "options": {}, "trace": {}})),
+                ("/f", json!({"$ref": "#/paths/~1f"})),
+                ("/g", json!({"get": {"parameters": [null]}})),
+                ("/h", json!({"get": {"operationId": "good"}})),
+            ] {
+                paths.insert(path.to_owned(), operation);
+            }
+        });
+    });
+    for path in ["/a", "/b", "/c", "/d", "/f", "/g"] {
+        let pointer = format!("exa-websets-spec.yaml #/paths/~1{}", &path[1..]);
+        assert!(notices.contains(&pointer), "{path}: {notices}");
+    }
+    assert!(strict.starts_with("6 parts of the specs"), "{strict}");
+    assert!(notices.contains("HEAD is not an operation"), "{notices}");
     assert!(
-        error.contains(location) && error.contains("#/components/schemas/Nowhere"),
-        "{error}"
+        output
+            .files
+            .contains_key("generated/schemas/good.input.json")
+    );
+    assert!(
+        output
+            .files
+            .contains_key("generated/schemas/websets.get.input.json")
     );
 }
 
 #[test]
-fn rejects_duplicate_operation_names() {
+fn all_invalid_files_are_reported_at_once() {
     let error = error_after(|copy| {
-        copy.edit("exa-search-spec.yaml", |spec| {
-            spec["paths"]["/other"] = json!({"get": {"operationId": "search", "responses": {}}});
-        });
+        for file in [
+            "exa-search-spec.yaml",
+            "exa-websets-overlay.yaml",
+            "prompts.yaml",
+        ] {
+            copy.write(file, "a: [");
+        }
     });
+    for file in [
+        "exa-search-spec.yaml",
+        "exa-websets-overlay.yaml",
+        "prompts.yaml",
+    ] {
+        assert!(error.contains(file), "{file}: {error}");
+    }
+}
+
+#[test]
+fn a_duplicate_operation_gets_another_name() {
+    let copy = DesignCopy::new();
+    copy.edit("exa-websets-spec.yaml", |spec| {
+        spec["paths"]["/v0/other"] = json!({"get": {"operationId": "search"}});
+        spec["paths"]["/v0/others"] = json!({"get": {"operationId": "describe"}});
+    });
+    let output = copy.generate().unwrap();
+    assert_eq!(snapshot(&output, "search")["path"], "/search");
+    let other = snapshot(&output, "websets.other.list");
+    assert_eq!(other["path"], "/websets/v0/other");
     assert!(
-        error.contains("two operations are named `search`"),
-        "{error}"
+        output
+            .files
+            .contains_key("generated/schemas/websets.others.list.input.json")
+    );
+    let notice = output.notices[0].to_string();
+    assert!(
+        notice.contains("another operation is named `search`"),
+        "{notice}"
     );
     assert!(
-        error.contains("exa-search-spec.yaml#/paths/~1search/post"),
-        "{error}"
+        notice.contains("exa-websets-spec.yaml #/paths/~1v0~1other/get"),
+        "{notice}"
     );
+}
+
+#[test]
+fn the_same_path_with_other_variables_is_read_once() {
+    let copy = DesignCopy::new();
+    copy.edit("exa-websets-spec.yaml", |spec| {
+        spec["paths"]["/v0/websets/{other}"] = json!({"get": {"operationId": "other"}});
+    });
+    let output = copy.generate().unwrap();
     assert!(
-        error.contains("exa-search-spec.yaml#/paths/~1other/get"),
-        "{error}"
+        !output
+            .files
+            .contains_key("generated/schemas/other.input.json")
+    );
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    let expected = "the same path as `#/paths/~1v0~1websets~1{id}/get`";
+    assert!(
+        notices.iter().any(|notice| notice.contains(expected)),
+        "{notices:?}"
     );
 }
 
@@ -156,19 +255,4 @@ fn rejects_unknown_prompt_placeholders() {
         error.contains("prompt research_topic") && error.contains("{topik}"),
         "{error}"
     );
-}
-
-#[test]
-fn rejects_constructs_that_no_rule_covers() {
-    let error = error_after(|copy| {
-        copy.edit("exa-search-spec.yaml", |spec| {
-            spec["paths"]["/upload"] = json!({"post": {"operationId": "upload", "responses": {},
-                "requestBody": {"content": {"multipart/form-data": {"schema": {"type": "object"}}}}}});
-        });
-    });
-    assert!(
-        error.contains("exa-search-spec.yaml#/paths/~1upload/post/requestBody"),
-        "{error}"
-    );
-    assert!(error.contains("family `body`"), "{error}");
 }

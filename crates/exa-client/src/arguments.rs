@@ -218,10 +218,20 @@ impl RequestParts {
         })
     }
 
+    /// Takes the request body as it was given.
+    pub(super) fn take_body(&mut self) -> Option<Value> {
+        self.body.take()
+    }
+
     /// Takes a path parameter, which must not change the structure of the path.
     pub fn path(&mut self, name: &str) -> Result<String, CallError> {
         let text = self.text(name);
         let text = self.required(name, text)?;
+        self.check_path(name, text)
+    }
+
+    /// Checks that the text of a path parameter does not change the structure of the path.
+    pub(super) fn check_path(&self, name: &str, text: String) -> Result<String, CallError> {
         let problem = if text.trim().is_empty() {
             Some("must not be empty")
         } else if text == "." || text == ".." {
@@ -345,20 +355,20 @@ impl RequestParts {
     }
 
     /// Removes an argument. Null counts as absent, because only a body can carry it.
-    fn take(&mut self, name: &str) -> Option<Value> {
+    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.parameters
             .shift_remove(name)
             .filter(|value| !value.is_null())
     }
 
-    fn wrong_type(&self, name: &str, expected: &str, given: &Value) -> CallError {
+    pub(super) fn wrong_type(&self, name: &str, expected: &str, given: &Value) -> CallError {
         self.problem(format!(
             "`{name}` must be {expected}, not {}",
             type_name(given)
         ))
     }
 
-    fn problem(&self, problem: String) -> CallError {
+    pub(super) fn problem(&self, problem: String) -> CallError {
         ArgumentsError::new(self.operation, problem).into()
     }
 }
@@ -399,7 +409,8 @@ fn narrow<T: DeserializeOwned>(body: &Value, message: &str, path: &mut Vec<Strin
     }
 }
 
-fn scalar(value: &Value) -> Option<String> {
+/// Returns text, numbers and booleans as text.
+pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use http::{
     HeaderName, HeaderValue, Method,
-    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
 };
 
 use super::{
-    ApiKey, AttemptGuard, ExaError, ExaHttp, RetryPolicy,
+    ApiKey, AttemptGuard, ExaError, ExaHttp, RequestContent, RetryPolicy,
     stream::{EVENT_STREAM, StreamOptions},
 };
 
@@ -17,6 +17,17 @@ const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The header that progenitor adds to every request; the Exa API does not use it.
 const API_VERSION_HEADER: HeaderName = HeaderName::from_static("api-version");
+
+/// Where the API key is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlacement {
+    /// In this header.
+    Header(&'static str),
+    /// In the header `authorization`, as a bearer token.
+    Bearer,
+    /// In this parameter of the query string.
+    Query(&'static str),
+}
 
 /// The inner value of a generated client: the API key, the time limit, and additions to the request.
 #[derive(Clone)]
@@ -27,6 +38,9 @@ pub struct CallContext {
     query: Vec<(String, String)>,
     headers: Vec<(HeaderName, HeaderValue)>,
     omit_body: bool,
+    content: Option<RequestContent>,
+    key_placement: KeyPlacement,
+    accepts_any_type: bool,
     other_keys: bool,
     stream: Option<StreamOptions>,
     retry: RetryPolicy,
@@ -54,6 +68,9 @@ impl CallContext {
             query: Vec::new(),
             headers: Vec::new(),
             omit_body: false,
+            content: None,
+            key_placement: KeyPlacement::Header("x-api-key"),
+            accepts_any_type: false,
             other_keys: false,
             stream: None,
         }
@@ -93,6 +110,36 @@ impl CallContext {
     pub fn with_omit_body(mut self, omit: bool) -> Self {
         self.omit_body = omit;
         self
+    }
+
+    /// Sets the body, replacing that of the generated client. Without content, no body is sent.
+    #[must_use]
+    pub fn with_content(mut self, content: Option<RequestContent>) -> Self {
+        self.omit_body = content.is_none();
+        self.content = content;
+        self
+    }
+
+    /// Sets where the API key is sent; by default in the header `x-api-key`.
+    #[must_use]
+    pub fn with_key_placement(mut self, placement: KeyPlacement) -> Self {
+        self.key_placement = placement;
+        self
+    }
+
+    /// Requests a response of this media type. A response that is not JSON becomes a JSON string, a list of events
+    /// or an object with base64.
+    ///
+    /// # Errors
+    /// The media type is not a valid header value.
+    pub fn with_response_type(mut self, media_type: &str) -> Result<Self, ExaError> {
+        self.accepts_any_type = true;
+        self.with_header_text(ACCEPT.as_str(), media_type)
+    }
+
+    /// Returns whether the response may be something other than JSON.
+    pub(super) fn accepts_any_type(&self) -> bool {
+        self.accepts_any_type
     }
 
     /// Allows the response to be an event stream, read with these options.
@@ -196,6 +243,13 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
             request.headers_mut().remove(name);
         }
     }
+    if let Some(content) = &context.content {
+        *request.body_mut() = Some(content.bytes.clone().into());
+        let value = HeaderValue::from_str(&content.content_type).map_err(|_| {
+            ExaError::invalid_request("The request was not sent: its media type is not valid.")
+        })?;
+        request.headers_mut().insert(CONTENT_TYPE, value);
+    }
     let headers = request.headers_mut();
     headers.remove(API_VERSION_HEADER);
     headers.insert(USER_AGENT, context.http.user_agent());
@@ -206,7 +260,7 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
         headers.append(name, value.clone());
     }
     // The key is inserted last, so that no added header can replace it.
-    headers.insert(API_KEY_HEADER, context.key.header());
+    place_key(context, request)?;
     // Some gateways reject a POST without a body and without `content-length: 0`.
     if request.body().is_none()
         && matches!(
@@ -217,6 +271,35 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
         request
             .headers_mut()
             .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
+    Ok(())
+}
+
+/// Adds the API key where the API expects it.
+fn place_key(context: &CallContext, request: &mut reqwest::Request) -> Result<(), ExaError> {
+    let invalid = |_| ExaError::invalid_request("The request was not sent: its key is not valid.");
+    match context.key_placement {
+        KeyPlacement::Header("x-api-key") => {
+            request
+                .headers_mut()
+                .insert(API_KEY_HEADER, context.key.header());
+        }
+        KeyPlacement::Header(name) => {
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| ExaError::invalid_request("The header of the key is not valid."))?;
+            request.headers_mut().insert(name, context.key.header());
+        }
+        KeyPlacement::Bearer => {
+            let text = format!("Bearer {}", context.key.expose());
+            let mut value = HeaderValue::from_str(&text).map_err(invalid)?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        KeyPlacement::Query(name) => {
+            let url = request.url_mut();
+            url.query_pairs_mut()
+                .append_pair(name, context.key.expose());
+        }
     }
     Ok(())
 }
@@ -282,6 +365,35 @@ mod tests {
         assert_eq!(request.headers()["accept"], "text/plain");
         assert_eq!((values("accept"), values("x-api-key")), (1, 1));
         assert_eq!(request.headers()["x-api-key"], "secret-key-1");
+    }
+
+    #[test]
+    fn sends_the_key_where_the_api_expects_it() {
+        let prepared = |placement| {
+            let mut request = request("https://api.exa.ai/search");
+            prepare(&context().with_key_placement(placement), &mut request).unwrap();
+            request
+        };
+        let bearer = prepared(KeyPlacement::Bearer);
+        assert_eq!(bearer.headers()["authorization"], "Bearer secret-key-1");
+        assert!(bearer.headers()["authorization"].is_sensitive());
+        assert!(!bearer.headers().contains_key("x-api-key"));
+        let header = prepared(KeyPlacement::Header("X-Token"));
+        assert_eq!(header.headers()["x-token"], "secret-key-1");
+        let query = prepared(KeyPlacement::Query("key"));
+        assert_eq!(query.url().query(), Some("key=secret-key-1"));
+    }
+
+    #[test]
+    fn replaces_the_body_and_its_type() {
+        let content = RequestContent {
+            content_type: "text/csv".to_owned(),
+            bytes: "a,b".into(),
+        };
+        let mut request = request("https://api.exa.ai/search");
+        prepare(&context().with_content(Some(content)), &mut request).unwrap();
+        assert_eq!(request.headers()["content-type"], "text/csv");
+        assert_eq!(request.body().unwrap().as_bytes(), Some(&b"a,b"[..]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     deadline::Deadline,
     error_body::ErrorBody,
     error_messages::status_name,
-    redirect, response,
+    raw_response, redirect, response,
     response_summary::ResponseSummary,
     retry::{self, Backoff},
     stream, text,
@@ -178,7 +178,8 @@ async fn read_success(
 ) -> Result<Success, Failure> {
     let status = response.status();
     let limit = context.http().config().max_response_bytes;
-    if is_event_stream(response.headers()) {
+    let any_type = context.accepts_any_type();
+    if is_event_stream(response.headers()) && !any_type {
         // A stream may never end, so it is not read at all.
         let message = "The Exa API returned an event stream, which this call does not support. Leave `stream` \
                        out of the request.";
@@ -205,6 +206,10 @@ async fn read_success(
             return Err(transport_error::failure(&error, context));
         }
     };
+    let content_type = content_type(response.headers()).to_owned();
+    if any_type && !raw_response::is_json(&content_type) {
+        body.replace(raw_response::as_json(&content_type, body.as_ref()));
+    }
     if let Err(error) = body.reserve_values(memory).await {
         let message = error.to_string();
         return Err(unusable(

@@ -119,6 +119,19 @@ trait Assembler: Send {
     fn into_response(self: Box<Self>, unreadable: usize) -> Value;
 }
 
+/// Returns the events of a complete stream as a list, with data as JSON where it is JSON.
+pub(super) fn parse_events(bytes: &[u8]) -> Value {
+    let mut parser = events::EventParser::new(bytes.len() + 2);
+    let mut list = Vec::new();
+    // The parser rejects only events beyond its limit, which is the size of the stream.
+    let _ = parser.feed(bytes).and_then(|()| parser.feed(b"\n\n"));
+    while let Some(event) = parser.take() {
+        let data = serde_json::from_str(&event.data).unwrap_or(Value::String(event.data));
+        list.push(serde_json::json!({"event": event.name, "data": data}));
+    }
+    Value::Array(list)
+}
+
 /// Returns the error that an event reports, if any.
 fn failure(name: &str, data: &Map<String, Value>) -> Option<Box<ErrorBody>> {
     let kind = data.get("type").and_then(Value::as_str).unwrap_or(name);

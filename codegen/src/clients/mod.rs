@@ -1,5 +1,7 @@
 //! Stage 7: generates a Rust client from the lowered document.
 
+mod selection;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -15,12 +17,20 @@ use crate::load::Document;
 use crate::lower::{LoweringRules, lower};
 use crate::model::{ApiModel, Operation};
 
+pub use selection::generate_all;
+
 /// A generated client.
 pub struct GeneratedClient {
     /// The parsed module.
     pub file: syn::File,
     /// The arguments of every method, by method name.
     pub methods: BTreeMap<String, Vec<MethodArgument>>,
+}
+
+impl std::fmt::Debug for GeneratedClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.methods.keys()).finish()
+    }
 }
 
 /// An argument of a generated method.
@@ -40,14 +50,13 @@ pub fn generate(
     rules: LoweringRules,
 ) -> Result<GeneratedClient> {
     let lowered = lower(document, api, operations, rules)?;
-    let mut file = match run_generator(&lowered) {
-        Ok(file) => file,
-        Err(message) => {
-            return Err(find_failing_operation(
-                document, api, operations, rules, message,
-            ));
-        }
-    };
+    let mut file = run_generator(&lowered).map_err(|message| Error::Client {
+        file: document.file.clone(),
+        pointer: operations
+            .first()
+            .map_or(String::new(), |operation| operation.pointer.clone()),
+        message,
+    })?;
     post_process(&mut file);
     let methods = methods(&file);
     Ok(GeneratedClient { file, methods })
@@ -108,29 +117,6 @@ fn settings() -> GenerationSettings {
             [TypeImpl::Display].into_iter(),
         );
     settings
-}
-
-/// Finds the operation that the client generator rejects, so that the error names its location.
-fn find_failing_operation(
-    document: &Document,
-    api: &ApiModel,
-    operations: &[&Operation],
-    rules: LoweringRules,
-    message: String,
-) -> Error {
-    let try_alone = |operation: &&&Operation| {
-        let lowered = lower(document, api, &[operation], rules).ok()?;
-        Some((operation.pointer.clone(), run_generator(&lowered).err()?))
-    };
-    let (pointer, message) = operations
-        .iter()
-        .find_map(|operation| try_alone(&operation))
-        .unwrap_or((String::new(), message));
-    Error::Client {
-        file: document.file.clone(),
-        pointer,
-        message,
-    }
 }
 
 /// Returns the arguments of all methods that call the API.
