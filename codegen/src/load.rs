@@ -53,7 +53,16 @@ pub fn parse(file: &str, text: &str) -> Result<Document> {
 
 fn parse_as<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
     // Only `true` and `false` are booleans, so that an enum value `no` stays a string.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        // The largest public specs exceed the defaults, which are meant for configuration files.
+        budget: serde_saphyr::budget! {
+            max_events: 20_000_000,
+            max_nodes: 5_000_000,
+            max_depth: 128,
+            enforce_alias_anchor_ratio: false,
+        },
+    };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| Error::Yaml {
         file: file.to_owned(),
         message: error.to_string(),
@@ -132,6 +141,16 @@ mod tests {
             document.root,
             serde_json::json!({"a": 50_000_000, "b": 0.5, "c": -1, "d": "0", "e": 1e3})
         );
+    }
+
+    #[test]
+    fn reads_large_documents_and_many_aliases() {
+        let list = "- a\n".repeat(300_000);
+        let root = parse("x.yaml", &list).unwrap().root;
+        assert_eq!(root.as_array().unwrap().len(), 300_000);
+        let aliases = format!("a: &a {{b: 1}}\nlist:\n{}", "- *a\n".repeat(1_000));
+        let root = parse("x.yaml", &aliases).unwrap().root;
+        assert_eq!(root["list"].as_array().unwrap().len(), 1_000);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl UpdateReport {
         let sources = self.sources.iter().map(source_line);
         write_list(&mut text, "Sources", sources);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "\n{} files changed.", self.files.len());
+        let _ = writeln!(text, "\nChanged files: {}", self.files.len());
         text
     }
 
