@@ -123,10 +123,7 @@ fn reports_a_removed_schema_that_the_overlay_refers_to() {
             *spec = serde_json::from_str(&text).unwrap();
         });
     });
-    assert!(
-        notices.contains("any value is accepted here"),
-        "{notices}"
-    );
+    assert!(notices.contains("any value is accepted here"), "{notices}");
     assert!(
         output
             .files
