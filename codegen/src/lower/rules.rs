@@ -42,6 +42,7 @@ rules! {
     N07 TextParameters "Joined lists and JSON parameters are text to the client generator."
     N08 UniqueParameters "Two parameters with one Rust name do not compile; the second is sent through the call context."
     N09 AsciiVersion "The spec version is sent in a header, which must be ASCII."
+    N10 UniqueFields "Two fields with one Rust name do not compile; the second is passed with the unknown fields."
     R01 NoBounds "Formats and bounds would reject or rewrite values before the API sees them."
     R02 ExactNumbers "Numbers retain their form: 10 stays 10 and 0.005 stays 0.005."
     R03 NoDefaults "Defaults would be added to requests that omit them."

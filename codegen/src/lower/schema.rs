@@ -424,7 +424,8 @@ impl<'a> SchemaLowerer<'a> {
         for (field, (schema, field_pointer)) in &fields.known {
             // A field without a Rust name of its own is passed with the unknown ones.
             let identifier = names::parameter_identifier(field);
-            if identifiers.contains(&identifier) || !names::is_word(field) {
+            let has_name = !identifiers.contains(&identifier) && names::is_word(field);
+            if !has_name && self.rules.has(LoweringRule::UniqueFields) {
                 continue;
             }
             identifiers.push(identifier);

@@ -143,6 +143,17 @@ fn fixture(rule: LoweringRule) -> (Value, Check) {
             ),
             |text| text.contains("exa_beta:Option<&'astr>"),
         ),
+        LoweringRule::UniqueFields => (
+            body_with(
+                json!({"type": "object", "properties": {
+                    "fooBar": {"type": "string"}, "foo_bar": {"type": "string"}, "extra": {}}}),
+                json!({}),
+            ),
+            |text| {
+                let count = |field: &str| text.matches(field).count();
+                count("pubfoo_bar:") == 1 && count("pubextra:") == 1
+            },
+        ),
         LoweringRule::UniqueParameters => (
             get(
                 "/things",

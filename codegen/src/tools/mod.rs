@@ -44,17 +44,16 @@ pub fn build(
         ..ToolRegistry::default()
     };
     for operation in &model.operations {
-        let mut tool = operation_tool(operation);
+        let name = registry.unused_name(operation_tool_name(&operation.name));
+        let mut tool = operation_tool(operation, &name);
         let reads = operation.method == "get" || operation.read_only;
         add_options(&mut tool, &definitions.options, reads, is_paged(operation));
         registry.add(tool);
-        let name = operation_tool_name(&operation.name);
         for set in ["granular", operation.domain.as_str()] {
-            registry
-                .sets
-                .entry(set.to_owned())
-                .or_default()
-                .push(name.clone());
+            let tools = registry.sets.entry(set.to_owned()).or_default();
+            if !tools.contains(&name) {
+                tools.push(name.clone());
+            }
         }
     }
     for dispatcher in &definitions.dispatchers {
@@ -142,6 +141,14 @@ fn tool_notice(name: &str, message: &str) -> Notice {
 }
 
 impl ToolRegistry {
+    /// Returns the name, with a number if a tool has it: `a.b_c` and `a_b.c` would both be `a_b_c`.
+    fn unused_name(&self, name: String) -> String {
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut candidates = std::iter::once(name.clone()).chain(numbered);
+        let unused = candidates.find(|candidate| !self.tools.contains_key(candidate));
+        unused.unwrap_or(name)
+    }
+
     fn add(&mut self, mut tool: Tool) {
         tool.tokens = tokens::count(&json!(tool.definition).to_string());
         self.tools.insert(tool.definition.name.clone(), tool);
@@ -158,7 +165,7 @@ fn operation_tool_name(operation: &str) -> String {
     operation.replace('.', "_")
 }
 
-fn operation_tool(operation: &Operation) -> Tool {
+fn operation_tool(operation: &Operation, name: &str) -> Tool {
     let mut schema = operation.input_schema.clone();
     if let Value::Object(map) = &mut schema {
         map.shift_remove("$schema");
@@ -169,7 +176,7 @@ fn operation_tool(operation: &Operation) -> Tool {
     remove_aliases(&mut schema);
     new_tool(
         ToolDefinition {
-            name: operation_tool_name(&operation.name),
+            name: name.to_owned(),
             title: operation.summary.clone(),
             description: operation.description.clone(),
             input_schema: schema,

@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod data_design;
+mod history;
 mod prices;
+mod project;
 mod removed_upstream;
 mod spec_update;
 mod support;

@@ -1,155 +1,13 @@
 //! A changed spec needs no changes of code: the project is copied, regenerated, compiled and called.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::thread::JoinHandle;
+use std::process::Command;
 
-use codegen::load;
 use serde_json::{Value, json};
 
-use crate::support::{copy_dir, repository};
+use crate::project::{Project, serve_once, stderr};
+use crate::support::repository;
 
-/// A copy of the project with a build folder that persists between test runs.
-struct Project {
-    root: PathBuf,
-    /// The folder of its programs.
-    target: PathBuf,
-    /// The build folder of dependencies, shared with this workspace because they are the same.
-    build: PathBuf,
-}
-
-impl Project {
-    fn new() -> Self {
-        let target = match std::env::var_os("CARGO_TARGET_DIR") {
-            Some(dir) => PathBuf::from(dir),
-            None => repository().join("target"),
-        };
-        let base = target.join("spec-update");
-        let root = base.join("copy");
-        let _ = std::fs::remove_dir_all(&root);
-        for folder in [
-            "src",
-            "codegen/src",
-            "crates",
-            "data-design",
-            "generated",
-            "codegen-snapshots",
-        ] {
-            copy_dir(&repository().join(folder), &root.join(folder));
-        }
-        for file in ["Cargo.toml", "Cargo.lock", "build.rs", "codegen/Cargo.toml"] {
-            std::fs::copy(repository().join(file), root.join(file)).unwrap();
-        }
-        Self {
-            root,
-            target: base.join("target"),
-            build: target,
-        }
-    }
-
-    fn cargo(&self, arguments: &[&str], check: bool) -> Output {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .args(arguments)
-            .arg("--locked")
-            .current_dir(&self.root)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("CARGO_BUILD_BUILD_DIR", &self.build)
-            .env_remove("EXA_CODEGEN");
-        if check {
-            cargo.env("EXA_CODEGEN", "check");
-        }
-        cargo.output().unwrap()
-    }
-
-    fn edit(&self, file: &str, change: impl FnOnce(&mut Value)) {
-        let dir = self.root.join("data-design");
-        let mut root = load::load(&dir, file).unwrap().root;
-        change(&mut root);
-        std::fs::write(dir.join(file), root.to_string()).unwrap();
-    }
-
-    fn program(&self, arguments: &[&str], base_url: &str) -> Output {
-        Command::new(self.target.join("debug/exa-mcp-server"))
-            .args(arguments)
-            .env("EXA_API_KEY", "exa-test-key")
-            .env("EXA_BASE_URL", base_url)
-            .env("NO_PROXY", "127.0.0.1")
-            .output()
-            .unwrap()
-    }
-
-    /// Returns the files that the generator owns, with their contents.
-    fn generated_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut files = Vec::new();
-        for folder in codegen::output::OWNED_FOLDERS {
-            collect_files(&self.root.join(folder), &mut files);
-        }
-        files.sort();
-        files
-    }
-}
-
-fn collect_files(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect_files(&path, files)
-        } else {
-            files.push((path.clone(), std::fs::read(&path).unwrap()))
-        }
-    }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Serves one request and returns it: request line, headers and body.
-fn serve_once(
-    status: &'static str,
-    body: &'static str,
-) -> (String, JoinHandle<(String, String, Value)>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let thread = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut first = String::new();
-        reader.read_line(&mut first).unwrap();
-        let mut headers = String::new();
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            if line.trim().is_empty() {
-                break;
-            }
-            let line = line.to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            headers.push_str(&line);
-        }
-        let mut content = vec![0; length];
-        reader.read_exact(&mut content).unwrap();
-        let head = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
-            body.len()
-        );
-        stream
-            .write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes())
-            .unwrap();
-        (
-            first,
-            headers,
-            serde_json::from_slice(&content).unwrap_or_default(),
-        )
-    });
-    (url, thread)
-}
+const JSON: &str = "application/json";
 
 /// Returns a new operation with constructs that the current specs do not use.
 fn exports() -> Value {
@@ -220,7 +78,7 @@ fn change_websets(spec: &mut Value) {
 
 #[test]
 fn a_changed_spec_needs_no_code_changes() {
-    let project = Project::new();
+    let project = Project::new("spec-update");
     project.edit("exa-websets-spec.yaml", change_websets);
 
     // Without the generator, the stale tree does not compile, and the message names the command.
@@ -304,7 +162,11 @@ fn check_registry(project: &Project) {
 }
 
 fn check_new_operation(project: &Project) {
-    let (url, request) = serve_once("202 Accepted", r#"{"exportId":"e1","new":{"x":0.005}}"#);
+    let (url, request) = serve_once(
+        "202 Accepted",
+        JSON,
+        br#"{"exportId":"e1","new":{"x":0.005}}"#,
+    );
     let body = json!({
         "format": "xlsx", "note": null, "target": {"url": "u", "more": []}, "size": 10,
         "filter": {"field": "a", "and": [{"not": null}, {"not": {"field": "b", "extra": 1e-7}}]},
@@ -318,26 +180,26 @@ fn check_new_operation(project: &Project) {
     arguments["body"] = json!(true);
     let called = project.program(&["call", "exports.create", &arguments.to_string()], &url);
     assert!(called.status.success(), "{}", stderr(&called));
-    let (line, headers, sent) = request.join().unwrap();
-    let path = line.split(' ').nth(1).unwrap();
-    let (path, query) = path.split_once('?').unwrap();
+    let request = request.join().unwrap();
+    let (path, query) = request.target().split_once('?').unwrap();
     assert_eq!(path, "/websets/v0/websets/w%201%2F2/exports");
     let mut pairs: Vec<&str> = query.split('&').collect();
     pairs.sort_unstable();
     assert_eq!(pairs, ["body=true", "column=a", "column=b", "sort=x%2Cy"]);
+    let headers = &request.headers;
     assert!(headers.contains("x-exa-trace-id: t-1"), "{headers}");
-    assert_eq!(sent, body);
+    assert_eq!(request.json(), body);
     let response: Value = serde_json::from_slice(&called.stdout).unwrap();
     assert_eq!(response, json!({"exportId": "e1", "new": {"x": 0.005}}));
 }
 
 fn check_renamed_property(project: &Project) {
-    let (url, request) = serve_once("200 OK", "{}");
+    let (url, request) = serve_once("200 OK", JSON, b"{}");
     let arguments = r#"{"id":"w","prompt":"p","format":"currency"}"#;
     let called = project.program(&["call", "enrichments.create", arguments], &url);
     assert!(called.status.success(), "{}", stderr(&called));
     assert_eq!(
-        request.join().unwrap().2,
+        request.join().unwrap().json(),
         json!({"prompt": "p", "format": "currency"})
     );
 }
@@ -345,7 +207,8 @@ fn check_renamed_property(project: &Project) {
 fn check_declared_error(project: &Project) {
     let (url, request) = serve_once(
         "404 Not Found",
-        r#"{"requestId":"r1","error":"no such webset","tag":"NOT_FOUND"}"#,
+        JSON,
+        br#"{"requestId":"r1","error":"no such webset","tag":"NOT_FOUND"}"#,
     );
     let arguments = r#"{"id":"w","format":"csv","filter":{}}"#;
     let called = project.program(&["call", "exports.create", arguments], &url);
