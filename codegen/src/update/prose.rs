@@ -157,7 +157,7 @@ mod tests {
                 "schemas": {"A": {
                     "title": "WebsetItem", "$comment": "c", "type": "object",
                     "required": ["description", "title"],
-                    "default": {"description": "kept", "example": 1},
+                    "default": {"description": "stays", "example": 1},
                     "properties": {
                         "description": {"type": "string", "description": "D.", "examples": ["x"]},
                         "title": {"type": "string", "title": "This title says rather a lot"},
@@ -188,7 +188,7 @@ mod tests {
                     "schemas": {"A": {
                         "title": "WebsetItem", "type": "object",
                         "required": ["description", "title"],
-                        "default": {"description": "kept", "example": 1},
+                        "default": {"description": "stays", "example": 1},
                         "properties": {
                             "description": {"type": "string"},
                             "title": {"type": "string"},
