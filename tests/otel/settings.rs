@@ -79,8 +79,8 @@ fn otel_missing_collector_is_logged_once() {
 #[test]
 fn otel_unresponsive_collector_does_not_delay() {
     let exa = exa();
-    let (warnings, _gone) = std::sync::mpsc::channel();
-    let silent = Recorder::always(Response::events([Part::WaitForClose(warnings)]));
+    let (closed, _receiver) = std::sync::mpsc::channel();
+    let silent = Recorder::always(Response::events([Part::WaitForClose(closed)]));
     let often = ("OTEL_BSP_SCHEDULE_DELAY", "10");
     let mut server = stdio(&exa, &silent.url(), &[often]);
     for _ in 0..20 {

@@ -65,6 +65,11 @@ fn retired(text: &str) -> Vec<(usize, &'static str, &'static str)> {
     let is_separator = |character: char| !character.is_alphanumeric() && character != '_';
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
+        // Most lines need no splitting into words.
+        let lower = line.to_lowercase();
+        if !RETIRED.iter().any(|(retired, _)| lower.contains(retired)) {
+            continue;
+        }
         for word in line.split(is_separator).flat_map(words) {
             let entry = RETIRED.iter().find(|(retired, _)| *retired == word);
             found.extend(entry.map(|&(retired, replacement)| (number, retired, replacement)));
@@ -93,10 +98,12 @@ fn retired_names_are_no_identifiers() {
     let mut problems = Vec::new();
     for folder in ["src", "crates", "codegen", "tests", "benches/floor/src"] {
         for source in sources(folder) {
-            let code = without_comments_and_literals(&source.text);
             let path = &source.path;
-            for (line, word, replacement) in retired(&code) {
-                problems.push(format!("{path}:{line}: `{word}`, instead: {replacement}"));
+            if !retired(&source.text).is_empty() {
+                let code = without_comments_and_literals(&source.text);
+                for (line, word, replacement) in retired(&code) {
+                    problems.push(format!("{path}:{line}: `{word}`, instead: {replacement}"));
+                }
             }
             for (_, word, replacement) in retired(path) {
                 problems.push(format!("{path}: `{word}`, instead: {replacement}"));
