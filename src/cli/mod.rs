@@ -295,10 +295,8 @@ fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> C
             return serve::stdio(executor, std::io::stdin().is_terminal()).await;
         };
         let ledger = Arc::clone(account.ledger());
-        tokio::spawn(follow_jobs(
-            Arc::clone(&ledger),
-            executor.operation_executor().clone(),
-        ));
+        let operation_executor = executor.operation_executor().clone();
+        tokio::spawn(follow_jobs(Arc::clone(&ledger), operation_executor));
         tokio::spawn(Arc::clone(&ledger).recover());
         let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
         let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
