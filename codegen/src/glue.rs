@@ -397,7 +397,7 @@ fn read_argument(parameter: &Parameter) -> TokenStream {
         Encoding::Boolean => quote! { parts.boolean(#name) },
         Encoding::Repeated => quote! { parts.list(#name) },
         Encoding::Joined(separator) => {
-            quote! { parts.joined(#name, #separator, &[#(#always_sent),*]) }
+            quote! { parts.join(#name, #separator, &[#(#always_sent),*]) }
         }
         Encoding::ObjectText(explode) => quote! { parts.object_text(#name, #explode) },
         // Pairs are never read as one value.
