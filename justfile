@@ -40,6 +40,10 @@ serve:
 generate:
     cargo build --features codegen
 
+# Read new specs from upstream and regenerate, for example `just update --from exa-spec.yaml`.
+update *ARGUMENTS:
+    cargo run -p codegen -- update {{ ARGUMENTS }}
+
 # Check that generated/ and codegen-snapshots/ belong to data-design/.
 fresh:
     cargo run -p codegen -- check

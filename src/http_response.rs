@@ -97,15 +97,15 @@ pub(crate) fn busy(status: StatusCode, reason: &str, wait: Duration) -> Response
 }
 
 /// Returns an error response for an exceeded limit.
-pub(crate) fn limit_exceeded(id: &Value, over: &LimitExceeded) -> Response<Body> {
-    let response = error_response(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
-    with_retry_after(response, over.retry_after)
+pub(crate) fn limit_exceeded(id: &Value, exceeded: &LimitExceeded) -> Response<Body> {
+    let response = error_response(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(exceeded));
+    with_retry_after(response, exceeded.retry_after)
 }
 
 /// Returns the JSON-RPC error for an exceeded limit.
-pub(crate) fn limit_error(over: &LimitExceeded) -> ErrorData {
-    let data = json!({"limit": over.limit, "retryAfter": over.retry_after_seconds()});
-    ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
+pub(crate) fn limit_error(exceeded: &LimitExceeded) -> ErrorData {
+    let data = json!({"limit": exceeded.limit, "retryAfter": exceeded.retry_after_seconds()});
+    ErrorData::new(ErrorCode(FORBIDDEN), exceeded.message.clone(), Some(data))
 }
 
 fn with_retry_after(mut response: Response<Body>, wait: Duration) -> Response<Body> {

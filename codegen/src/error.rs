@@ -91,7 +91,7 @@ pub enum Error {
     /// Parts of the specs were left out, and `--strict` forbids that.
     #[error(
         "{} parts of the specs cannot be generated:\n{}\n\
-         run without `--strict` to leave them out, or mend them with an overlay",
+         run without `--strict` to leave them out, or fix them with an overlay",
         .0.len(), list(.0)
     )]
     Omitted(Vec<Error>),

@@ -10,7 +10,11 @@ pub const FILE: &str = "FINGERPRINT";
 /// The only file in `generated/` that is not generated.
 pub const MANIFEST: &str = "Cargo.toml";
 
-/// Returns the fingerprint of all files below `dir` except [`FILE`] and [`MANIFEST`].
+/// Files in `data-design/` that record where the specs come from; the generator does not read them.
+const RECORDS: &[&str] = &["UPSTREAM.toml", "upstream.lock"];
+
+/// Returns the fingerprint of the files below `dir` that matter to the generator, except [`FILE`] and
+/// [`MANIFEST`].
 ///
 /// It covers names and contents but not line endings.
 pub fn of_dir(dir: &Path) -> std::io::Result<String> {
@@ -18,7 +22,7 @@ pub fn of_dir(dir: &Path) -> std::io::Result<String> {
     list_files(dir, dir, &mut files)?;
     files.sort();
     let mut hash = FileHash::default();
-    files.retain(|name| name != FILE && name != MANIFEST);
+    files.retain(|name| name != FILE && name != MANIFEST && !RECORDS.contains(&name.as_str()));
     for name in &files {
         hash.add(name, &std::fs::read(dir.join(name))?);
     }

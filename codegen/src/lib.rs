@@ -2,7 +2,7 @@
 //!
 //! Each stage is a module, in this order: `load` → `overlay` → `references` → `operations` (with
 //! `parameters`, `body` and `schemas`) → `tools` → `lower` → `clients` → `glue` → `snapshots` →
-//! `output`. [`diff`] compares two results.
+//! `output`. [`diff`] compares two results; `update`, a feature, reads new specs from upstream.
 
 mod body;
 mod clients;
@@ -29,6 +29,8 @@ mod snapshots;
 mod surface;
 mod surface_check;
 pub mod tools;
+#[cfg(feature = "update")]
+pub mod update;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,6 +53,8 @@ const HEADER: &str =
 pub struct Design {
     /// The operations.
     pub model: Model,
+    /// The specs with their overlays applied, by API.
+    pub documents: BTreeMap<String, Document>,
     /// The clients, by API.
     clients: BTreeMap<String, clients::GeneratedClient>,
     /// The tools.
@@ -109,6 +113,7 @@ pub fn read(data_design: &Path) -> Result<Design> {
     let resources = surface_check::check_resources(&surface.resources, &model, notices);
     Ok(Design {
         model,
+        documents,
         clients,
         tools,
         prompts,
@@ -129,6 +134,10 @@ fn read_document(
     if let Some(overlay) = &api.overlay {
         let overlay = load::load(data_design, overlay)?;
         let notices = overlay::apply(&mut document, &overlay)?;
+        findings.notices.extend(notices);
+    }
+    if let Some(wording) = load::load_wording(data_design, &api.spec)? {
+        let notices = overlay::apply(&mut document, &wording)?;
         findings.notices.extend(notices);
     }
     references::replace_dangling(&mut document, findings);

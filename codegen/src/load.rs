@@ -21,6 +21,19 @@ pub fn load(dir: &Path, file: &str) -> Result<Document> {
     parse(file, &read(dir, file)?)
 }
 
+/// Reads the overlay with our wording of a spec, such as `exa-search-wording.yaml`, if it exists.
+pub fn load_wording(dir: &Path, spec: &str) -> Result<Option<Document>> {
+    let Some(stem) = spec.strip_suffix("-spec.yaml") else {
+        return Ok(None);
+    };
+    let file = format!("{stem}-wording.yaml");
+    if dir.join(&file).exists() {
+        load(dir, &file).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
 /// Reads `file` from `dir` as a `T`. Errors contain the line.
 pub fn load_as<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<T> {
     parse_as(file, &read(dir, file)?)
@@ -45,11 +58,16 @@ fn parse_as<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
     {
         return Ok(value);
     }
-    // Only `true` and `false` are booleans, so that an enum value `no` stays a string. Large APIs have specs of
-    // several megabytes.
+    // Only `true` and `false` are booleans, so that an enum value `no` stays a string.
     let options = serde_saphyr::options! {
         strict_booleans: true,
-        budget: serde_saphyr::budget! { max_nodes: 5_000_000, max_events: 10_000_000, max_depth: 128 },
+        // The largest public specs exceed the defaults, which are meant for configuration files.
+        budget: serde_saphyr::budget! {
+            max_events: 20_000_000,
+            max_nodes: 5_000_000,
+            max_depth: 128,
+            enforce_alias_anchor_ratio: false,
+        },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| Error::Yaml {
         file: file.to_owned(),
@@ -129,6 +147,16 @@ mod tests {
             document.root,
             serde_json::json!({"a": 50_000_000, "b": 0.5, "c": -1, "d": "0", "e": 1e3})
         );
+    }
+
+    #[test]
+    fn reads_large_documents_and_many_aliases() {
+        let list = "- a\n".repeat(300_000);
+        let root = parse("x.yaml", &list).unwrap().root;
+        assert_eq!(root.as_array().unwrap().len(), 300_000);
+        let aliases = format!("a: &a {{b: 1}}\nlist:\n{}", "- *a\n".repeat(1_000));
+        let root = parse("x.yaml", &aliases).unwrap().root;
+        assert_eq!(root["list"].as_array().unwrap().len(), 1_000);
     }
 
     #[test]

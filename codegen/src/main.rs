@@ -3,27 +3,79 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use codegen::diff::Impact;
 use codegen::{Error, GeneratedOutput, Result, diff, generate, snapshot_loader};
 
 const USAGE: &str = "\
 Usage: cargo run -p codegen -- COMMAND
 
-  generate [--strict] [ROOT]  write generated/ and codegen-snapshots/ from data-design/
-  check [--strict] [ROOT]     compare them byte for byte and write nothing
-  diff OLD_DIR NEW_DIR        print the API changes of a spec update as Markdown; each folder is a
-                              repository, its codegen-snapshots/ or its data-design/
+  generate [ROOT]       write generated/ and codegen-snapshots/ from data-design/
+  check [ROOT]          compare them byte for byte and write nothing
+  diff OLD_DIR NEW_DIR  print the API changes of a spec update as Markdown; each folder is a
+                        repository, its codegen-snapshots/ or its data-design/
+  update [NAME]         read the sources in data-design/UPSTREAM.toml, or the one called NAME, write
+                        the specs and everything generated from them, and print what changed; after
+                        an error nothing is written
 
-ROOT is the repository, by default the current directory. What the generator does not support is left
-out with a notice; with --strict it is an error, and nothing is written.";
+ROOT is the repository, by default the current directory.
+
+Options of generate and check:
+  --strict              fail if an operation or a part of one is not supported; otherwise it is left
+                        out with a notice
+
+Options of diff and update:
+  --json                print JSON instead of Markdown
+  --exit-code           exit with 0 if nothing changed, 10 if existing callers are not affected, 20 if
+                        they may be; 1 and 2 are errors
+
+Options of update:
+  --from FILE|DIR|URL   read a file, a folder with files of the served names, or another address;
+                        a URL that ends in `/` is a folder
+  --root ROOT           the repository
+  --timeout SECONDS     time limit of each request, by default 60
+  --accept-removals     accept a document that looks truncated
+  --quote               show upstream's own text where our wording is missing";
+
+/// What a command prints, and its exit status.
+struct CommandOutput {
+    text: String,
+    status: u8,
+}
+
+impl From<String> for CommandOutput {
+    fn from(text: String) -> Self {
+        Self { text, status: 0 }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error(transparent)]
+    Generator(#[from] Error),
+    #[cfg(feature = "update")]
+    #[error(transparent)]
+    Update(#[from] codegen::update::UpdateError),
+}
+
+impl CommandError {
+    fn is_usage(&self) -> bool {
+        match self {
+            Self::Generator(error) => matches!(error, Error::Usage(_)),
+            #[cfg(feature = "update")]
+            Self::Update(error) => matches!(error, codegen::update::UpdateError::Usage(_)),
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
+        Ok(output) => {
+            print!("{}", output.text);
+            ExitCode::from(output.status)
         }
-        Err(error @ Error::Usage(_)) => {
+        Err(error) if error.is_usage() => {
             eprintln!("{error}\n\n{USAGE}");
             ExitCode::from(2)
         }
@@ -34,7 +86,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &[String]) -> Result<String> {
+fn run(arguments: &[String]) -> std::result::Result<CommandOutput, CommandError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [command @ ("generate" | "check"), options @ ..] => {
@@ -42,24 +94,20 @@ fn run(arguments: &[String]) -> Result<String> {
             let output = options.output()?;
             if *command == "check" {
                 output.compare(options.root)?;
-                return Ok(format!("{} files are up to date\n", output.files.len()));
+                return Ok(format!("{} files are up to date\n", output.files.len()).into());
             }
             let changed = output.write(options.root)?.len();
-            Ok(format!(
-                "{changed} of {} files changed\n",
-                output.files.len()
-            ))
+            Ok(format!("{changed} of {} files changed\n", output.files.len()).into())
         }
-        ["diff", old, new] => {
-            let old = snapshot_loader::load(&PathBuf::from(old))?;
-            let new = snapshot_loader::load(&PathBuf::from(new))?;
-            Ok(diff::report(&diff::compare(&old, &new)))
+        ["diff", rest @ ..] => Ok(compare(rest)?),
+        #[cfg(feature = "update")]
+        ["update", rest @ ..] => update(rest),
+        ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n").into()),
+        [] => Err(Error::Usage("missing command".to_owned()).into()),
+        [first, ..] => {
+            let message = format!("unknown command or wrong arguments: `{first}`");
+            Err(Error::Usage(message).into())
         }
-        ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n")),
-        [] => Err(Error::Usage("missing command".to_owned())),
-        [first, ..] => Err(Error::Usage(format!(
-            "unknown command or wrong arguments: `{first}`"
-        ))),
     }
 }
 
@@ -102,4 +150,48 @@ impl<'a> Options<'a> {
             Ok(output)
         }
     }
+}
+
+fn compare(arguments: &[&str]) -> Result<CommandOutput> {
+    let (flags, folders): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|a| a.starts_with("--"));
+    if let Some(unknown) = flags
+        .iter()
+        .find(|f| !["--json", "--exit-code"].contains(f))
+    {
+        return Err(Error::Usage(format!("unexpected argument `{unknown}`")));
+    }
+    let [old, new] = folders.as_slice() else {
+        return Err(Error::Usage("`diff` needs two folders".to_owned()));
+    };
+    let old = snapshot_loader::load(&PathBuf::from(old))?;
+    let new = snapshot_loader::load(&PathBuf::from(new))?;
+    let changes = diff::compare(&old, &new);
+    let text = if flags.contains(&"--json") {
+        format!("{:#}\n", diff::to_json(&changes))
+    } else {
+        diff::report(&changes)
+    };
+    let worst = changes.iter().map(|change| change.impact).min();
+    let status = if flags.contains(&"--exit-code") {
+        Impact::exit_code(worst)
+    } else {
+        0
+    };
+    Ok(CommandOutput { text, status })
+}
+
+#[cfg(feature = "update")]
+fn update(arguments: &[&str]) -> std::result::Result<CommandOutput, CommandError> {
+    let command = codegen::update::parse_command(arguments)?;
+    let report = codegen::update::update(&command.options)?;
+    let status = if command.exit_code {
+        Impact::exit_code(report.impact())
+    } else {
+        0
+    };
+    Ok(CommandOutput {
+        text: command.format(&report),
+        status,
+    })
 }

@@ -68,7 +68,8 @@ impl GeneratedOutput {
         Ok(changed)
     }
 
-    fn obsolete_files(&self, root: &Path) -> Result<Vec<String>> {
+    /// Returns the files below `root` in the generator's folders that it no longer produces.
+    pub(crate) fn obsolete_files(&self, root: &Path) -> Result<Vec<String>> {
         let mut present = Vec::new();
         for folder in OWNED_FOLDERS {
             list_files(root, &root.join(folder), &mut present)?;
@@ -79,12 +80,13 @@ impl GeneratedOutput {
     }
 }
 
-fn has_content(path: &Path, content: &str) -> bool {
+/// Returns whether a file has this content.
+pub(crate) fn has_content(path: &Path, content: &str) -> bool {
     std::fs::read(path).is_ok_and(|present| present == content.as_bytes())
 }
 
 /// Replaces a file atomically, so that a reader never sees a partial file.
-fn replace(path: &Path, content: &str) -> Result<()> {
+pub(crate) fn replace(path: &Path, content: &str) -> Result<()> {
     let fail = |source: std::io::Error| Error::Write {
         path: path.to_owned(),
         source,
@@ -94,7 +96,10 @@ fn replace(path: &Path, content: &str) -> Result<()> {
     }
     let temporary = path.with_extension("writing");
     std::fs::write(&temporary, content).map_err(fail)?;
-    std::fs::rename(&temporary, path).map_err(fail)
+    std::fs::rename(&temporary, path).map_err(|source| {
+        let _ = std::fs::remove_file(&temporary);
+        fail(source)
+    })
 }
 
 fn list_files(root: &Path, dir: &Path, found: &mut Vec<String>) -> Result<()> {

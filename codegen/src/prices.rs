@@ -206,7 +206,7 @@ fn check_price(
         .find(|path| schemas_at(&operation.input_schema, path).is_empty())
         .map(|path| format!("the operation has no argument `{path}`"))
         .or_else(|| match charged {
-            CostSource::AtEndOfRun => cost_problem(cost, operation, operations),
+            CostSource::AtEndOfJob => cost_problem(cost, operation, operations),
             CostSource::InResponse | CostSource::Nothing => None,
         });
     let Some(problem) = problem else {

@@ -1,6 +1,6 @@
 //! Stage 3: finds references that do not resolve.
 //!
-//! The check follows the overlays, so that an overlay can mend what upstream broke. A schema or response that is
+//! The check follows the overlays, so that an overlay can fix what upstream broke. A schema or response that is
 //! missing is replaced by one that accepts any value, with a notice.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::load::{Document, escape};
 const BUNDLE: &str = "only references within the same file are supported: bundle the spec";
 
 /// What to do about a reference to nothing.
-const MEND: &str = "add the target with an overlay, or use another version of the spec";
+const REFERENCE_ADVICE: &str = "add the target with an overlay, or use another version of the spec";
 
 /// Longer chains of references are treated as a cycle.
 const MAX_HOPS: usize = 32;
@@ -90,7 +90,7 @@ fn dangling(document: &Document) -> Vec<(String, String, &'static str)> {
     collect(&document.root, String::new(), false, &mut references);
     let problem = |reference: &str| match local_pointer(reference) {
         None => Some(BUNDLE),
-        Some(target) if document.root.pointer(&target).is_none() => Some(MEND),
+        Some(target) if document.root.pointer(&target).is_none() => Some(REFERENCE_ADVICE),
         Some(_) => None,
     };
     references
@@ -163,7 +163,7 @@ impl Document {
                     file: self.file.clone(),
                     pointer,
                     reference: reference.clone(),
-                    advice: MEND,
+                    advice: REFERENCE_ADVICE,
                 });
             };
             node = found;

@@ -16,7 +16,7 @@ use super::ServerState;
 /// Reports the health of the server, without details that could help an attacker.
 pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Response<Body> {
     let store_healthy = server.is_store_healthy().await;
-    let needs_token = server.pool().is_some();
+    let needs_token = server.accounts().is_some();
     let refusal = server.store().blocking_error();
     let gauges = server.gauges();
     let keys = needs_token.then_some(&gauges.keys);

@@ -17,10 +17,10 @@ use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
 /// `GET /admin/keys`: returns the state of the Exa API keys.
 pub(super) async fn list<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
-    let (_, pool) = require_admin(&*server, &parts)?;
+    let (_, accounts) = require_admin(&*server, &parts)?;
     let keys = server.keys();
     let states = keys
-        .map(|keys| states_by_id(pool, &keys))
+        .map(|keys| states_by_id(accounts, &keys))
         .unwrap_or_default();
     let delays = states
         .iter()
@@ -41,7 +41,7 @@ pub(super) async fn reset<S: ServerState>(
     let keys = server.keys();
     let before = keys
         .as_ref()
-        .and_then(|keys| keys.reset(|key| admin.pool.key_id(key.expose()) == id));
+        .and_then(|keys| keys.reset(|key| admin.accounts.key_id(key.expose()) == id));
     let (Some(keys), Some(before)) = (keys, before) else {
         let reason = "no Exa API key has this id; GET /admin/keys lists them";
         return Err(Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, reason)).into());
@@ -52,14 +52,14 @@ pub(super) async fn reset<S: ServerState>(
         "lastProblem": before.last_fault.map(KeyFault::as_str),
     });
     admin.record_audit("key.reset", &id, detail).await;
-    let states = states_by_id(admin.pool, &keys);
+    let states = states_by_id(admin.accounts, &keys);
     let now = states.iter().find(|(known, _)| *known == id);
     ok_json(now.map_or(Value::Null, |(id, state)| key_json(id, state)))
 }
 
 /// Returns the id and state of every key.
-fn states_by_id(pool: &Accounts, keys: &KeyPool) -> Vec<(String, KeyState)> {
-    keys.states_with_ids(|key| pool.key_id(key.expose()))
+fn states_by_id(accounts: &Accounts, keys: &KeyPool) -> Vec<(String, KeyState)> {
+    keys.states_with_ids(|key| accounts.key_id(key.expose()))
 }
 
 fn key_json(id: &str, key: &KeyState) -> Value {

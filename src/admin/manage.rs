@@ -26,7 +26,7 @@ const MAX_GRACE_SECONDS: u64 = 3_600;
 /// An authenticated admin request.
 pub(super) struct AdminRequest<'a> {
     actor: Arc<Token>,
-    pub(super) pool: &'a Accounts,
+    pub(super) accounts: &'a Accounts,
     address: String,
     fields: Map<String, Value>,
 }
@@ -48,7 +48,7 @@ pub(super) async fn create<S: ServerState>(
         expires: admin.expires()?.flatten(),
         limits: admin.limits(&*server)?,
     };
-    let created = admin.pool.token_service.create(new).await;
+    let created = admin.accounts.token_service.create(new).await;
     let (text, token) = created.map_err(service_error)?;
     let detail = json!({
         "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
@@ -68,12 +68,12 @@ pub(super) async fn update<S: ServerState>(
 ) -> ApiResult {
     let admin = AdminRequest::read(&*server, request, &["userId", "expiresAt", "limits"]).await?;
     admin.limits(&*server)?;
-    let amendment = TokenUpdate {
+    let update = TokenUpdate {
         user: admin.user()?,
         expires: admin.expires()?,
         limits: admin.fields.get("limits").cloned(),
     };
-    let changed = admin.pool.token_service.update(&id, amendment).await;
+    let changed = admin.accounts.token_service.update(&id, update).await;
     let token = changed.map_err(service_error)?;
     let detail = Value::Object(admin.fields.clone());
     admin.record_audit("token.change", &token.id, detail).await;
@@ -97,7 +97,7 @@ pub(super) async fn rotate<S: ServerState>(
     let grace =
         grace.ok_or_else(|| invalid_parameter("graceSeconds must be an integer up to 3600"))?;
     let grace_time = Duration::from_secs(grace);
-    let renewed = admin.pool.token_service.rotate(&id, grace_time).await;
+    let renewed = admin.accounts.token_service.rotate(&id, grace_time).await;
     let (text, token) = renewed.map_err(service_error)?;
     let detail = json!({"graceSeconds": grace});
     admin.record_audit("token.rotate", &token.id, detail).await;
@@ -113,7 +113,7 @@ pub(super) async fn revoke<S: ServerState>(
     request: Request<Body>,
 ) -> ApiResult {
     let admin = AdminRequest::read(&*server, request, &[]).await?;
-    let revoked = admin.pool.token_service.revoke(&id).await;
+    let revoked = admin.accounts.token_service.revoke(&id).await;
     let token = revoked.map_err(service_error)?;
     admin
         .record_audit("token.revoke", &token.id, Value::Null)
@@ -129,11 +129,11 @@ pub(super) async fn expire<S: ServerState>(
 ) -> ApiResult {
     let admin = AdminRequest::read(&*server, request, &["expiresAt"]).await?;
     let expires = admin.expires()?.unwrap_or(Some(now()));
-    let amendment = TokenUpdate {
+    let update = TokenUpdate {
         expires: Some(expires),
         ..TokenUpdate::default()
     };
-    let changed = admin.pool.token_service.update(&id, amendment).await;
+    let changed = admin.accounts.token_service.update(&id, update).await;
     let token = changed.map_err(service_error)?;
     let detail = json!({"expiresAt": expires.map(format_timestamp)});
     admin.record_audit("token.expire", &token.id, detail).await;
@@ -165,7 +165,7 @@ impl<'a> AdminRequest<'a> {
         allowed: &[&str],
     ) -> Result<Self, HttpRejection> {
         let (parts, body) = request.into_parts();
-        let (actor, pool) = require_admin(server, &parts)?;
+        let (actor, accounts) = require_admin(server, &parts)?;
         let fields = read_fields(server, &parts, body).await?;
         if let Some(name) = fields.keys().find(|name| !allowed.contains(&name.as_str())) {
             let name: String = name.chars().take(100).collect();
@@ -180,7 +180,7 @@ impl<'a> AdminRequest<'a> {
         }
         Ok(Self {
             actor,
-            pool,
+            accounts,
             address: address(server, &parts),
             fields,
         })
@@ -246,7 +246,7 @@ impl<'a> AdminRequest<'a> {
             address: Some(self.address.clone()),
             ..AuditEvent::default()
         };
-        if let Err(error) = self.pool.audit.record(event).await {
+        if let Err(error) = self.accounts.audit.record(event).await {
             tracing::warn!(%error, action, "failed to write an admin action to the audit log");
         }
     }
@@ -259,7 +259,7 @@ impl<'a> AdminRequest<'a> {
         text: Option<String>,
     ) -> JsonResponse {
         // The token has already changed: a failure to read its usage must not hide its value.
-        let usage = TokenUsage::read(&self.pool.usage, token).await;
+        let usage = TokenUsage::read(&self.accounts.usage, token).await;
         let mut body = Map::new();
         body.extend(text.map(|text| ("token".to_owned(), json!(text))));
         if let Value::Object(fields) = token_json(token, &usage.unwrap_or_default()) {

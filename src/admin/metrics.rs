@@ -35,7 +35,7 @@ pub(super) async fn metrics<S: ServerState>(
 }
 
 fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), HttpRejection> {
-    if server.pool().is_none() {
+    if server.accounts().is_none() {
         let reason =
             "Forbidden: request the metrics from this machine, or set EXA_MCP_METRICS=public";
         return Err(Box::new(error_without_id(

@@ -64,7 +64,7 @@ fn require_token<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
 ) -> Result<(Arc<Token>, &'a Accounts), HttpRejection> {
-    let Some(pool) = server.pool() else {
+    let Some(accounts) = server.accounts() else {
         let reason = "This server has no tokens: every client uses its own Exa API key";
         let code = ErrorCode::METHOD_NOT_FOUND.0;
         return Err(Box::new(error_without_id(
@@ -76,7 +76,7 @@ fn require_token<'a, S: ServerState>(
     let token = server.authenticate(parts)?;
     let token = token.ok_or_else(|| Box::new(denied(AuthError::Unknown, false)))?;
     logging::record_user(&token.owner());
-    Ok((token, pool))
+    Ok((token, accounts))
 }
 
 /// Authenticates an admin.
@@ -84,17 +84,18 @@ fn require_admin<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
 ) -> Result<(Arc<Token>, &'a Accounts), HttpRejection> {
-    let (token, pool) = require_token(server, parts)?;
+    let (token, accounts) = require_token(server, parts)?;
     let admitted = token.check_admin();
     admitted.map_err(|reason| {
         tracing::info!(user = %token.owner(), token = token.id, "denied: not an admin");
         let target = Some(token.id.as_str());
         let address = address(server, parts);
-        pool.audit
+        accounts
+            .audit
             .record_denial("denied.not_admin", &address, target, None);
         Box::new(denied(reason, true))
     })?;
-    Ok((token, pool))
+    Ok((token, accounts))
 }
 
 /// Returns the address of a client as shown in the audit log.

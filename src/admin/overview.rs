@@ -33,16 +33,16 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `GET /admin/audit?limit=&before=`: returns the audit log, newest first.
 pub(super) async fn audit<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
-    let (_, pool) = require_admin(&*server, &parts)?;
+    let (_, accounts) = require_admin(&*server, &parts)?;
     let limit = number(&parts, "limit")?.unwrap_or(DEFAULT_ENTRIES);
     let limit = limit.clamp(1, MAX_ENTRIES) as usize;
     let before = number(&parts, "before")?;
-    let entries = pool.audit.entries(before, limit).await;
+    let entries = accounts.audit.entries(before, limit).await;
     let entries = entries.map_err(|error| store_error(&error))?;
     let next = entries.last().filter(|_| entries.len() == limit);
     ok_json(json!({
         "next": next.map(|entry| entry.sequence),
-        "entries": entries.iter().map(|entry| entry_json(entry, &pool.directory)).collect::<Vec<_>>(),
+        "entries": entries.iter().map(|entry| entry_json(entry, &accounts.directory)).collect::<Vec<_>>(),
     }))
 }
 
@@ -69,12 +69,12 @@ fn entry_json(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
 
 /// `GET /admin/usage?days=30`: returns the usage per day, newest first.
 pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> ApiResult {
-    let (_, pool) = require_admin(&*server, &parts)?;
+    let (_, accounts) = require_admin(&*server, &parts)?;
     let days = number(&parts, "days")?.unwrap_or(DEFAULT_DAYS);
-    let today = Day::of(now());
-    let days = (0..days.clamp(1, pool.retention_days)).map(|ago| today.before(ago));
+    let today = Day::from_timestamp(now());
+    let days = (0..days.clamp(1, accounts.retention_days)).map(|ago| today.before(ago));
     let read = days.map(|day| async move {
-        let counts = pool.usage.counters(Some(&day.subject())).await?;
+        let counts = accounts.usage.counters(Some(&day.subject())).await?;
         Ok((day, DailyUsage::from_counters(counts)))
     });
     let days = try_join_all(read).await;

@@ -23,7 +23,7 @@ pub(crate) trait ServerState: Send + Sync + 'static {
     fn mode(&self) -> &'static str;
 
     /// The tokens of the server; `None` if every client uses its own Exa API key.
-    fn pool(&self) -> Option<&Accounts>;
+    fn accounts(&self) -> Option<&Accounts>;
 
     /// Authenticates a request by its token. Returns `None` if no token is needed.
     ///

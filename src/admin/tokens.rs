@@ -42,7 +42,7 @@ impl TokenUsage {
 
     /// Reads the usage of one token.
     pub(super) async fn read(usage: &UsageRecorder, token: &Token) -> Result<Self, StoreError> {
-        let day = Day::of(now());
+        let day = Day::from_timestamp(now());
         let counts = usage.counters(Some(&token.id)).await?;
         let spent = usage
             .counters(Some(&day.spending_subject(&token.id)))
@@ -100,8 +100,8 @@ pub(super) async fn own_usage<S: ServerState>(
     State(server): State<Arc<S>>,
     parts: Parts,
 ) -> ApiResult {
-    let (token, pool) = require_token(&*server, &parts)?;
-    let usage = TokenUsage::read(&pool.usage, &token).await;
+    let (token, accounts) = require_token(&*server, &parts)?;
+    let usage = TokenUsage::read(&accounts.usage, &token).await;
     let usage = usage.map_err(|error| store_error(&error))?;
     ok_json(json!({
         "userId": token.user,
@@ -121,12 +121,12 @@ pub(super) async fn tokens<S: ServerState>(
     State(server): State<Arc<S>>,
     parts: Parts,
 ) -> ApiResult {
-    let (_, pool) = require_admin(&*server, &parts)?;
+    let (_, accounts) = require_admin(&*server, &parts)?;
     let query = PageQuery::parse(&parts)?;
-    let all = pool.directory.tokens();
+    let all = accounts.directory.tokens();
     let page = query.map(|query| query.page(&all)).transpose()?;
     let tokens = page.as_ref().map_or(&all, |page| &page.tokens);
-    let usages = read_all(&pool.usage, tokens).await;
+    let usages = read_all(&accounts.usage, tokens).await;
     let usages = usages.map_err(|error| store_error(&error))?;
     ok_json(match &page {
         None => statistics_json(&all, &usages),
@@ -166,7 +166,7 @@ async fn read_all(
         }
         return Ok(all);
     }
-    let day = Day::of(now());
+    let day = Day::from_timestamp(now());
     let mut by_subject: HashMap<String, Vec<Counter>> = HashMap::new();
     for count in usage.counters(None).await? {
         let counts = by_subject.entry(count.subject.clone());

@@ -23,8 +23,8 @@ impl<M: McpBackend> ServerState for HttpState<M> {
         self.mode()
     }
 
-    fn pool(&self) -> Option<&Accounts> {
-        self.pool()
+    fn accounts(&self) -> Option<&Accounts> {
+        self.accounts()
     }
 
     fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, HttpRejection> {

@@ -8,9 +8,8 @@ use serde_json::{Map, Value};
 use super::{FAILED, Failure, LEDGER_TIMEOUT, USAGE};
 use crate::config::Settings;
 use crate::operations::{CompletedCall, Folders, ProgressReporter, find, nearest};
-use crate::spending::{AccountGuard, check_runs, local_account};
-use exa_mcp_exa_client::{CallError, split_arguments};
-use exa_mcp_exa_client::{ExaError, ExaErrorKind};
+use crate::spending::{AccountGuard, check_jobs, local_account};
+use exa_mcp_exa_client::{CallError, ExaError, ExaErrorKind, split_arguments};
 use exa_mcp_model::LocalUser;
 
 /// Shown in the help of the command.
@@ -41,8 +40,8 @@ pub(super) async fn run(
         ));
     };
     // The user of this shell can read the files anyway.
-    let caller = settings.caller().map_err(Failure::usage)?;
-    let caller = caller.with_folders(Folders::anywhere(&LocalUser::of_this_process()));
+    let executor = settings.operation_executor().map_err(Failure::usage)?;
+    let executor = executor.with_folders(Folders::anywhere(&LocalUser::of_this_process()));
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
@@ -53,15 +52,15 @@ pub(super) async fn run(
     if let Some(ledger) = &ledger
         && ledger.recover_once().await.is_ok()
     {
-        // A run started by an earlier command may have ended.
-        check_runs(ledger, &caller).await;
+        // A job started by an earlier command may have ended.
+        check_jobs(ledger, &executor).await;
     }
-    let caller = match account {
-        Some(account) => caller.with_guard(Arc::new(AccountGuard::new(account))),
-        None => caller,
+    let executor = match account {
+        Some(account) => executor.with_guard(Arc::new(AccountGuard::new(account))),
+        None => executor,
     };
     let progress = ProgressReporter::disabled();
-    let outcome = caller.call_with_key(key, operation, arguments, &progress);
+    let outcome = executor.call_with_key(key, operation, arguments, &progress);
     let outcome = outcome.await;
     if let Some(ledger) = ledger {
         ledger.drain(LEDGER_TIMEOUT).await;
@@ -72,7 +71,7 @@ pub(super) async fn run(
         }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(exa_failure(&error)),
-        Err(CallError::Limit(over)) => Err(Failure::usage(over)),
+        Err(CallError::Limit(exceeded)) => Err(Failure::usage(exceeded)),
     }
 }
 

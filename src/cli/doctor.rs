@@ -22,12 +22,12 @@ const FAIL: &str = "FAIL";
 pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String, bool) {
     let mut findings = check_configuration(source);
     findings.extend([check_key(settings), check_endpoint(settings)]);
-    match settings.caller() {
-        Ok(caller) => {
+    match settings.operation_executor() {
+        Ok(executor) => {
             findings.push(check_tools(settings));
             findings.push(check_store(settings).await);
             if settings.key.is_some() {
-                findings.push(check_network(&caller).await);
+                findings.push(check_network(&executor).await);
             }
         }
         Err(error) => findings.push(failed(format!("configuration: {error}"))),
@@ -91,9 +91,9 @@ fn check_endpoint(settings: &Settings) -> Finding {
 
 fn check_tools(settings: &Settings) -> Finding {
     let executor = settings
-        .caller()
+        .operation_executor()
         .ok()
-        .map(|caller| ToolExecutor::new(&settings.tools, caller, ResultCache::default()));
+        .map(|executor| ToolExecutor::new(&settings.tools, executor, ResultCache::default()));
     match executor {
         Some(Ok(executor)) => passed(format!(
             "tools: {} ({} tools, {} tokens)",
@@ -115,11 +115,11 @@ async fn check_store(settings: &Settings) -> Finding {
 }
 
 /// Calls an operation that costs nothing.
-async fn check_network(caller: &crate::operations::OperationExecutor) -> Finding {
+async fn check_network(executor: &crate::operations::OperationExecutor) -> Finding {
     let Some(operation) = probe_operation() else {
         return passed("network: no operation to try it with".to_owned());
     };
-    match caller.call(operation, json!({})).await {
+    match executor.call(operation, json!({})).await {
         Ok(_) => passed(format!("network: `{}` succeeded", operation.name)),
         Err(OperationError::Exa(error)) => failed(format!("network: {error}")),
         Err(_) => failed(format!("network: `{}` could not be called", operation.name)),

@@ -13,7 +13,7 @@ use crate::admin;
 use crate::config::Settings;
 use crate::config::http::HttpSettings;
 use crate::mcp::{self, McpServer};
-use crate::spending::follow_runs;
+use crate::spending::follow_jobs;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
 use crate::transport::http::{self, AnonymousAccess, AuthMode, HOSTS_VARIABLE, HttpConfig};
@@ -50,7 +50,7 @@ pub(super) async fn serve(
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
     let executor = super::executor(&settings)?;
     if let Some(list) = http.token_limits.tool_list() {
-        let offered = executor.narrowed(&list).map(drop);
+        let offered = executor.narrow(&list).map(drop);
         offered.map_err(|error| Failure::usage(format!("EXA_MCP_TOKEN_LIMITS: {error}")))?;
     }
     let store = executor.store();
@@ -81,12 +81,15 @@ async fn serve_executor(
     }
     executor.resources().replicate(&store);
     let (ledger, payers) = match &auth_mode {
-        AuthMode::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payer_lookup())),
+        AuthMode::Pool(accounts) => (
+            Some(Arc::clone(&accounts.ledger)),
+            Some(accounts.payer_lookup()),
+        ),
         AuthMode::Passthrough { .. } => (None, None),
     };
     if let Some(ledger) = &ledger {
-        let caller = executor.caller().clone();
-        tokio::spawn(follow_runs(Arc::clone(ledger), caller));
+        let executor = executor.operation_executor().clone();
+        tokio::spawn(follow_jobs(Arc::clone(ledger), executor));
     }
     let server = McpServer::remote(executor);
     server.govern_tasks(payers, auth_mode.tokens());
@@ -127,9 +130,9 @@ async fn auth_mode(
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
         let directory = TokenDirectory::new(admin, users, &secret, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
-        let pool = Accounts::open(directory, store, http.usage_days, budgets).await;
-        let pool = pool.map_err(Failure::usage)?;
-        return Ok(AuthMode::Pool(Box::new(pool)));
+        let accounts = Accounts::open(directory, store, http.usage_days, budgets).await;
+        let accounts = accounts.map_err(Failure::usage)?;
+        return Ok(AuthMode::Pool(Box::new(accounts)));
     }
     let secret = match configured {
         Some(secret) => secret,
@@ -175,7 +178,7 @@ fn print_banner(
     settings: &Settings,
 ) {
     let mode = match auth_mode {
-        AuthMode::Pool(pool) => format!("pool mode, {} tokens", pool.directory.len()),
+        AuthMode::Pool(accounts) => format!("pool mode, {} tokens", accounts.directory.len()),
         AuthMode::Passthrough { .. } => {
             "passthrough mode, each client uses its own Exa API key".to_owned()
         }

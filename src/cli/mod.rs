@@ -23,7 +23,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};
-use crate::spending::{AccountGuard, follow_runs, local_account};
+use crate::spending::{AccountGuard, follow_jobs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
 
@@ -295,7 +295,8 @@ fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> C
             return serve::stdio(executor, std::io::stdin().is_terminal()).await;
         };
         let ledger = Arc::clone(account.ledger());
-        tokio::spawn(follow_runs(Arc::clone(&ledger), executor.caller().clone()));
+        let operation_executor = executor.operation_executor().clone();
+        tokio::spawn(follow_jobs(Arc::clone(&ledger), operation_executor));
         tokio::spawn(Arc::clone(&ledger).recover());
         let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
         let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
@@ -401,11 +402,11 @@ fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime
 }
 
 fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
-    let caller = settings.caller().map_err(Failure::usage)?;
+    let operation_executor = settings.operation_executor().map_err(Failure::usage)?;
     let cache = ResultCache::new(settings.cache);
     let store = settings.store.open();
-    let executor =
-        ToolExecutor::with_store(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
+    let executor = ToolExecutor::with_store(&settings.tools, operation_executor, cache, store)
+        .map_err(Failure::usage)?;
     Ok(executor
         .with_task_limits(settings.tasks)
         .with_prompt_policy(settings.prompt_policy))

@@ -47,16 +47,16 @@ fn entry(operation: &Operation) -> Value {
         "inputSchema": schema(operation.input_schema),
         "outputSchema": schema(operation.output_schema),
     });
-    if let Some(marker) = &operation.behavior.long_running {
-        let marker = json!({
-            "get": marker.get,
-            "cancel": marker.cancel,
-            "arguments": marker.arguments,
-            "status": marker.status,
-            "final": marker.final_states,
+    if let Some(long_running) = &operation.behavior.long_running {
+        let long_running = json!({
+            "get": long_running.get,
+            "cancel": long_running.cancel,
+            "arguments": long_running.arguments,
+            "status": long_running.status,
+            "final": long_running.final_states,
         });
         if let Value::Object(entry) = &mut entry {
-            entry.insert("longRunning".to_owned(), marker);
+            entry.insert("longRunning".to_owned(), long_running);
         }
     }
     entry

@@ -71,7 +71,7 @@ fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
             "no tool provides the operation `{name}`; {REGENERATE}"
         ))
     })?;
-    let started = operation.behavior.long_running.as_ref();
+    let long_running = operation.behavior.long_running.as_ref();
     Ok(SdkOperation {
         name: name.to_owned(),
         domain: operation.domain.to_owned(),
@@ -79,18 +79,18 @@ fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
         summary: operation.summary.to_owned(),
         description: operation.description.to_owned(),
         deprecated: operation.deprecated,
-        follow: started.filter(|_| !operation.read_only).map(follow),
+        follow: long_running.filter(|_| !operation.read_only).map(follow),
         input: schema(operation.input_schema)?,
         output: schema(operation.output_schema)?,
     })
 }
 
-fn follow(work: &LongRunning) -> String {
+fn follow(long_running: &LongRunning) -> String {
     format!(
         "The work goes on after the answer: give the option wait_seconds, or call {} until {} is one of {}.",
-        work.get,
-        work.status,
-        work.final_states.join(", ")
+        long_running.get,
+        long_running.status,
+        long_running.final_states.join(", ")
     )
 }
 

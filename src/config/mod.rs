@@ -166,12 +166,12 @@ impl Settings {
     }
 
     /// Creates the client for the Exa API.
-    pub(crate) fn caller(&self) -> Result<OperationExecutor, ConfigError> {
+    pub(crate) fn operation_executor(&self) -> Result<OperationExecutor, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::with_rate_limit(keys, self.rate, self.key_owner);
-        let caller = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
-        Ok(caller.with_folders(self.folders.clone()))
+        let executor = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
+        Ok(executor.with_folders(self.folders.clone()))
     }
 }
 
@@ -217,12 +217,12 @@ fn task_limits(source: &SettingsSource) -> Result<TaskLimits, SettingsError> {
 }
 
 fn prompt_policy(source: &SettingsSource) -> Result<PromptPolicy, SettingsError> {
-    let patience = source
+    let timeout = source
         .number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?
         .map(Duration::from_secs);
     Ok(PromptPolicy {
         confirm_deletes: source.boolean("EXA_MCP_CONFIRM_DELETES")?,
-        patience,
+        timeout,
     })
 }
 

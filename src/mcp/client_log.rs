@@ -74,7 +74,7 @@ impl SessionLog {
     }
 
     /// Returns the listener of a request, and the log that forwards its messages.
-    pub(super) fn of(
+    pub(super) fn for_request(
         &self,
         context: &RequestContext<RoleServer>,
         protocol: &McpVersion,

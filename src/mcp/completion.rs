@@ -35,7 +35,7 @@ pub(super) async fn complete<T: Tools>(
         Reference::Resource(template) => {
             check_template(resources, &template.uri, &argument.name)?;
             let candidates = resources.complete(owner, &argument.name, &known).await;
-            ranked(candidates, &argument.value)
+            rank(candidates, &argument.value)
         }
         _ => return Err(ErrorData::invalid_params("Unknown kind of reference", None)),
     };
@@ -63,7 +63,7 @@ async fn for_prompt(
     match takes {
         PromptArgumentKind::Text | PromptArgumentKind::Number(_) => Vec::new(),
         PromptArgumentKind::OneOf(values) | PromptArgumentKind::Suggested(values) => {
-            ranked(candidates(values), typed)
+            rank(candidates(values), typed)
         }
         PromptArgumentKind::Several { suggested, .. } => in_list(typed, candidates(suggested)),
         PromptArgumentKind::Notes => in_list(typed, resources.complete_note(owner).await),
@@ -90,7 +90,7 @@ fn in_list(typed: &str, mut candidates: Vec<CompletionCandidate>) -> Vec<String>
         "" => String::new(),
         before => format!("{} ", before.trim_end()),
     };
-    let values = ranked(candidates, last.trim_start()).into_iter();
+    let values = rank(candidates, last.trim_start()).into_iter();
     values.map(|value| format!("{lead}{value}")).collect()
 }
 
@@ -114,7 +114,7 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
 
 /// Returns the matching candidates, the best first: the typed text starts the value, then a word of the value or its
 /// title, then occurs anywhere. The sort is stable.
-fn ranked(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
+fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let rank = |candidate: &CompletionCandidate| {
         let value = candidate.value.to_lowercase();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn found(typed: &str) -> String {
-        ranked(operations(), typed).join(" ")
+        rank(operations(), typed).join(" ")
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(found("web"), "websets.list search");
         assert_eq!(found("earch"), "search research.list");
         assert_eq!(found("zzz"), "");
-        assert_eq!(ranked(operations(), "").len(), 4);
+        assert_eq!(rank(operations(), "").len(), 4);
     }
 
     #[test]

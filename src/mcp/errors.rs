@@ -12,13 +12,17 @@ pub(super) const MAX_NAME: usize = 100;
 const LIMIT_EXCEEDED: i32 = -32001;
 
 /// Returns the error for an exceeded limit.
-pub(super) fn limit_error(over: &LimitExceeded) -> ErrorData {
-    let data = over.detail();
+pub(super) fn limit_error(exceeded: &LimitExceeded) -> ErrorData {
+    let data = exceeded.detail();
     let data = data
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));
     let data = Value::Object(data.collect());
-    ErrorData::new(ErrorCode(LIMIT_EXCEEDED), over.message.clone(), Some(data))
+    ErrorData::new(
+        ErrorCode(LIMIT_EXCEEDED),
+        exceeded.message.clone(),
+        Some(data),
+    )
 }
 
 /// Returns the error for an unknown method.

@@ -231,9 +231,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let call = scope.tools.parse(&request.name, arguments);
         let permit = match scope.admit_call(&call).await {
             Ok(permit) => permit,
-            Err(over) => {
-                tracing::info!(limit = over.limit, "denied: over a limit");
-                let error = Box::new(ToolError::LimitExceeded(Box::new(over)));
+            Err(exceeded) => {
+                tracing::info!(limit = exceeded.limit, "denied: over a limit");
+                let error = Box::new(ToolError::LimitExceeded(Box::new(exceeded)));
                 let outcome = ToolOutcome::Failure(error);
                 scope.record_usage(&request.name, Some(&outcome)).await;
                 return Ok(protocol.call_result(outcome.into_content(&[])).into());
@@ -245,7 +245,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             responses: request.input_responses,
             permit,
         };
-        let (listener, log) = self.log.of(&context, &protocol)?;
+        let (listener, log) = self.log.for_request(&context, &protocol)?;
         let called = Box::pin(self.call(&scope, admitted, &context, &protocol));
         let called = Box::pin(log.forward_during(with_listener(listener, called)));
         scope.run_while_valid(called).await
@@ -256,7 +256,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         mut request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if let Some(method) = request::unmarked(&request.method) {
+        if let Some(method) = request::strip_prefix(&request.method) {
             request.method = method.to_owned();
         }
         let protocol = self.legacy_version(&request, &context)?;
@@ -279,7 +279,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         else {
             return Err(unknown_method(&request.method));
         };
-        let (listener, _) = self.log.of(&context, &protocol)?;
+        let (listener, _) = self.log.for_request(&context, &protocol)?;
         if matches!(method, tasks::TaskMethod::Call) {
             let version = (&context, &protocol);
             let called = self.call_as_task(&scope, tasks, request.params, version, listener);
@@ -299,7 +299,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/get"))?;
         let record = tasks.get(scope.owner.identity(), &request.task_id).await?;
-        Ok(GetTaskResult::new(record.detailed()))
+        Ok(GetTaskResult::new(record.to_detailed_task()))
     }
 
     async fn update_task(
@@ -362,7 +362,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let templates = scope.resources("resources/templates/list")?.templates();
         let page = page(templates, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(request_version(&context).template_list(page))
+        Ok(resources::template_list(&request_version(&context), page))
     }
 
     async fn read_resource(
@@ -374,7 +374,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let resources = scope.resources("resources/read")?;
         let protocol = request_version(&context);
         Box::pin(self.require_key(&scope, &context, &protocol, &request.uri)).await?;
-        let (listener, log) = self.log.of(&context, &protocol)?;
+        let (listener, log) = self.log.for_request(&context, &protocol)?;
         let owner = scope.owner.identity().clone();
         let read =
             Box::pin(
@@ -426,7 +426,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Option<SubscriptionFilter> {
         let resources = self.scope.tools.resources()?;
         self.expected_watches.insert(resources.prepare_watch());
-        Some(subscriptions::accepted(requested))
+        Some(subscriptions::accept(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -434,7 +434,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.request_context().extensions);
         let resources = scope.resources("subscriptions/listen")?;
         let expected = expected.unwrap_or_else(|| resources.prepare_watch());
-        let watch = expected.of(scope.owner.identity());
+        let watch = expected.into_watch(scope.owner.identity());
         Box::pin(subscriptions::listen(context, watch)).await;
         Ok(())
     }
@@ -449,7 +449,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let protocol = request_version(&context);
         let prompts = prompts::all(&scope.tools, &protocol);
         let page = page(prompts, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(protocol.prompt_list(page))
+        Ok(prompts::prompt_list(&protocol, page))
     }
 
     async fn get_prompt(

@@ -21,12 +21,12 @@ pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const UNKNOWN_TO_RMCP: &str = "exa-mcp-server/unknown-to-rmcp/";
 
 /// Adds the prefix that makes a method unknown to rmcp.
-pub(crate) fn marked(method: &str) -> String {
+pub(crate) fn add_prefix(method: &str) -> String {
     format!("{UNKNOWN_TO_RMCP}{method}")
 }
 
 /// Removes that prefix, if there is one.
-pub(crate) fn unmarked(method: &str) -> Option<&str> {
+pub(crate) fn strip_prefix(method: &str) -> Option<&str> {
     method.strip_prefix(UNKNOWN_TO_RMCP)
 }
 

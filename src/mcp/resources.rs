@@ -32,7 +32,10 @@ pub(super) async fn list(
     let page = resources.page(owner, cursor, PAGE_SIZE).await;
     let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     let page = page.ok_or_else(unknown_cursor)?;
-    let resources = page.entries.iter().map(|entry| protocol.resource(entry));
+    let resources = page
+        .entries
+        .iter()
+        .map(|entry| convert_resource(protocol, entry));
     let mut result = ListResourcesResult::with_all_items(resources.collect());
     result.next_cursor = page.next;
     result.meta = protocol.result_meta();
@@ -52,7 +55,7 @@ pub(super) async fn read(
 ) -> Result<ReadResourceResult, ErrorData> {
     let address = parse_address(uri)?;
     match resources.read(owner, &address).await {
-        Ok(content) => Ok(protocol.read_result(uri, content)),
+        Ok(content) => Ok(read_result(protocol, uri, content)),
         Err(error) => Err(read_error(uri, &error)),
     }
 }
@@ -77,68 +80,69 @@ pub(super) fn read_error(uri: &str, error: &ReadError) -> ErrorData {
     }
 }
 
-impl McpVersion {
-    /// Converts a resource for this version.
-    pub(super) fn resource(&self, entry: &ResourceEntry) -> Resource {
-        let mut resource = Resource::new(entry.uri.to_string(), entry.name.clone())
-            .with_description(entry.description.clone())
-            .with_mime_type(entry.mime)
-            .with_annotations(self.resource_annotations(entry));
-        let size = entry.size.filter(|_| self.supports_annotations());
-        resource.size = size.map(|size| size as u64);
-        resource.title = entry.title.clone().filter(|_| self.supports_titles());
-        resource
-    }
+/// Converts a resource for a protocol version.
+fn convert_resource(protocol: &McpVersion, entry: &ResourceEntry) -> Resource {
+    let mut resource = Resource::new(entry.uri.to_string(), entry.name.clone())
+        .with_description(entry.description.clone())
+        .with_mime_type(entry.mime)
+        .with_annotations(annotations(protocol, entry));
+    let size = entry.size.filter(|_| protocol.supports_annotations());
+    resource.size = size.map(|size| size as u64);
+    resource.title = entry.title.clone().filter(|_| protocol.supports_titles());
+    resource
+}
 
-    fn resource_annotations(&self, entry: &ResourceEntry) -> Annotations {
-        let audience = if entry.for_people {
-            vec![Role::User, Role::Assistant]
-        } else {
-            vec![Role::Assistant]
-        };
-        let mut annotations = Annotations::default().with_audience(audience);
-        annotations.last_modified = entry.modified.clone().filter(|_| self.supports_titles());
-        annotations
-    }
+fn annotations(protocol: &McpVersion, entry: &ResourceEntry) -> Annotations {
+    let audience = if entry.for_people {
+        vec![Role::User, Role::Assistant]
+    } else {
+        vec![Role::Assistant]
+    };
+    let mut annotations = Annotations::default().with_audience(audience);
+    annotations.last_modified = entry
+        .modified
+        .clone()
+        .filter(|_| protocol.supports_titles());
+    annotations
+}
 
-    /// Converts a page of resource templates for this version.
-    pub(super) fn template_list(
-        &self,
-        page: Page<&'static TemplateDefinition>,
-    ) -> ListResourceTemplatesResult {
-        let templates = page
-            .items
-            .into_iter()
-            .map(|template| self.template(template));
-        let mut list = ListResourceTemplatesResult::with_all_items(templates.collect());
-        list.next_cursor = page.next;
-        list.meta = self.result_meta();
-        if self.is_stateless() {
-            list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
-        }
-        list
+/// Converts a page of resource templates for a protocol version.
+pub(super) fn template_list(
+    protocol: &McpVersion,
+    page: Page<&'static TemplateDefinition>,
+) -> ListResourceTemplatesResult {
+    let templates = page
+        .items
+        .into_iter()
+        .map(|template| convert_template(protocol, template));
+    let mut list = ListResourceTemplatesResult::with_all_items(templates.collect());
+    list.next_cursor = page.next;
+    list.meta = protocol.result_meta();
+    if protocol.is_stateless() {
+        list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
     }
+    list
+}
 
-    fn template(&self, template: &TemplateDefinition) -> ResourceTemplate {
-        let converted = ResourceTemplate::new(template.pattern, template.name)
-            .with_description(template.description)
-            .with_mime_type(template.mime);
-        if self.supports_titles() {
-            converted.with_title(template.title)
-        } else {
-            converted
-        }
+fn convert_template(protocol: &McpVersion, template: &TemplateDefinition) -> ResourceTemplate {
+    let converted = ResourceTemplate::new(template.pattern, template.name)
+        .with_description(template.description)
+        .with_mime_type(template.mime);
+    if protocol.supports_titles() {
+        converted.with_title(template.title)
+    } else {
+        converted
     }
+}
 
-    fn read_result(&self, uri: &str, content: ResourceContent) -> ReadResourceResult {
-        let contents = ResourceContents::text(content.text, uri).with_mime_type(content.mime);
-        let mut result = ReadResourceResult::new(vec![contents]);
-        result.meta = self.result_meta();
-        if self.is_stateless() {
-            let ttl = if content.is_final { CACHE_TTL_MS } else { 0 };
-            result.ttl_ms = Some(ttl);
-            result.cache_scope = Some(CACHE_SCOPE);
-        }
-        result
+fn read_result(protocol: &McpVersion, uri: &str, content: ResourceContent) -> ReadResourceResult {
+    let contents = ResourceContents::text(content.text, uri).with_mime_type(content.mime);
+    let mut result = ReadResourceResult::new(vec![contents]);
+    result.meta = protocol.result_meta();
+    if protocol.is_stateless() {
+        let ttl = if content.is_final { CACHE_TTL_MS } else { 0 };
+        result.ttl_ms = Some(ttl);
+        result.cache_scope = Some(CACHE_SCOPE);
     }
+    result
 }

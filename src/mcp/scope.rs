@@ -164,7 +164,7 @@ impl<T: Tools> RequestScope<T> {
     /// Returns the tasks, if the client is of 2026-07-28 and supports them.
     pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
         let protocol = McpVersion::new(context.protocol_version());
-        let declared = ClientFeatures::of(context, &protocol).tasks;
+        let declared = ClientFeatures::from_request(context, &protocol).tasks;
         self.tasks
             .as_ref()
             .filter(|_| declared && protocol.is_stateless())
@@ -192,7 +192,7 @@ impl<T: Tools> RequestScope<T> {
         let definitions = self.tools.definitions();
         match definitions.iter().find(|tool| tool.name == name) {
             None => Err(self.unknown_tool(name)),
-            Some(tool) if tool.starts_work => Ok(()),
+            Some(tool) if tool.starts_job => Ok(()),
             Some(_) => {
                 let text =
                     format!("The tool {name} does not support tasks; call it without `task`");

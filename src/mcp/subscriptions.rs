@@ -54,7 +54,7 @@ impl Subscriptions {
         };
         let resources = Arc::clone(&self.resources);
         let task = tokio::spawn(async move {
-            let affected = |event: &ResourceEvent| affected(&lock(&resources), event);
+            let affected = |event: &ResourceEvent| affected_uris(&lock(&resources), event);
             forward(watch, affected, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
@@ -88,7 +88,7 @@ impl Drop for Subscriptions {
 }
 
 /// Returns the supported part of a requested filter: changes of the list, and our own URIs.
-pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+pub(super) fn accept(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
     let ours = uris
         .filter(|uri| ResourceUri::parse(uri).is_some())
@@ -130,7 +130,7 @@ pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
     }
     let resources = Arc::new(Mutex::new(resources));
     watch.watch_only(Arc::clone(&resources));
-    let affected = |event: &ResourceEvent| affected(&lock(&resources), event);
+    let affected = |event: &ResourceEvent| affected_uris(&lock(&resources), event);
     tokio::select! {
         () = context.cancelled() => {}
         () = forward(watch, affected, context.sink()) => {}
@@ -138,7 +138,7 @@ pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
 }
 
 /// Returns the URIs of the subscribed resources that an event affects.
-fn affected(resources: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
+fn affected_uris(resources: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
     let is_affected = |address: &ResourceUri| match event {
         ResourceEvent::ListChanged => false,
         ResourceEvent::Updated(changed) => address.is_within(changed),
@@ -150,27 +150,27 @@ fn affected(resources: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
 
 /// Receives notifications. The methods return whether the receiver is still connected.
 trait NotificationSink {
-    fn list_changed(&self) -> impl Future<Output = bool> + Send;
-    fn updated(&self, uri: String) -> impl Future<Output = bool> + Send;
+    fn notify_list_changed(&self) -> impl Future<Output = bool> + Send;
+    fn notify_updated(&self, uri: String) -> impl Future<Output = bool> + Send;
 }
 
 impl NotificationSink for Peer<RoleServer> {
-    async fn list_changed(&self) -> bool {
+    async fn notify_list_changed(&self) -> bool {
         self.notify_resource_list_changed().await.is_ok()
     }
 
-    async fn updated(&self, uri: String) -> bool {
+    async fn notify_updated(&self, uri: String) -> bool {
         let params = ResourceUpdatedNotificationParam::new(uri);
         self.notify_resource_updated(params).await.is_ok()
     }
 }
 
 impl NotificationSink for SubscriptionSink {
-    async fn list_changed(&self) -> bool {
+    async fn notify_list_changed(&self) -> bool {
         self.notify_resource_list_changed().await.is_ok()
     }
 
-    async fn updated(&self, uri: String) -> bool {
+    async fn notify_updated(&self, uri: String) -> bool {
         self.notify_resource_updated(uri).await.is_ok()
     }
 }
@@ -187,14 +187,14 @@ async fn forward(
         tokio::select! {
             event = watch.next() => {
                 if event == ResourceEvent::ListChanged {
-                    if !sink.list_changed().await {
+                    if !sink.notify_list_changed().await {
                         return;
                     }
                     watch.pause_lists();
                     pause_ends = Some(Instant::now() + PAUSE);
                 }
                 for uri in affected(&event) {
-                    if !sink.updated(uri).await {
+                    if !sink.notify_updated(uri).await {
                         return;
                     }
                 }
@@ -244,11 +244,11 @@ mod tests {
     }
 
     impl NotificationSink for RecordingSink {
-        async fn list_changed(&self) -> bool {
+        async fn notify_list_changed(&self) -> bool {
             self.record("list".to_owned())
         }
 
-        async fn updated(&self, uri: String) -> bool {
+        async fn notify_updated(&self, uri: String) -> bool {
             self.record(uri)
         }
     }
@@ -337,7 +337,7 @@ mod tests {
             .tools_list_changed()
             .resource_subscriptions(["note:///a", "file:///b", "exa://websets/c"])
             .build();
-        let accepted = accepted(&requested);
+        let accepted = accept(&requested);
         assert_eq!(accepted.resources_list_changed, None);
         assert_eq!(accepted.tools_list_changed, None);
         let uris = accepted.resource_subscriptions.unwrap();
@@ -346,7 +346,7 @@ mod tests {
         let requested = SubscriptionFilter::builder()
             .resource_subscriptions(many)
             .build();
-        let accepted = super::accepted(&requested).resource_subscriptions;
+        let accepted = super::accept(&requested).resource_subscriptions;
         assert_eq!(accepted.unwrap().len(), MAX_SUBSCRIPTIONS);
     }
 }

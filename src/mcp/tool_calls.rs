@@ -66,15 +66,15 @@ impl<T: Tools> Handler<T> {
             responses,
         };
         let (client, channel) = self.open_channel(scope, context, protocol, interactive)?;
-        if scope.tasks_for(context).is_some() && call.starts_work() && !call.waits() {
+        if scope.tasks_for(context).is_some() && call.starts_job() && !call.waits() {
             let tool_context =
-                ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+                ToolContext::new(scope.owner.clone(), Default::default()).with_client(client);
             let task = self.create_task(scope, call, (tool_context, channel, permit), context);
             return Box::pin(task).await;
         }
         let name = call.name().to_owned();
         let (progress, forwarder) = ProgressForwarder::for_request(context);
-        let tool_context = ToolContext::new(scope.owner.clone(), progress).of_client(client);
+        let tool_context = ToolContext::new(scope.owner.clone(), progress).with_client(client);
         // The future is large, and several others wrap it.
         let call = Box::pin(telemetry::inherit_context(
             scope.tools_for(&permit).run(call, tool_context),
@@ -160,9 +160,9 @@ impl<T: Tools> Handler<T> {
             ttl,
         } = TaskParams::parse(params, |tool| scope.check_task_support(tool))?;
         let call = scope.tools.parse(&tool, arguments);
-        let permit = scope.admit_call(&call).await.map_err(|over| {
-            tracing::info!(limit = over.limit, "denied: over a limit");
-            limit_error(&over)
+        let permit = scope.admit_call(&call).await.map_err(|exceeded| {
+            tracing::info!(limit = exceeded.limit, "denied: over a limit");
+            limit_error(&exceeded)
         })?;
         let (progress, forwarder) = ProgressForwarder::for_request(context);
         let served = Box::pin(async {
@@ -202,7 +202,7 @@ impl<T: Tools> Handler<T> {
         let (client, channel) = self.open_channel(scope, context, protocol, interactive)?;
         let capabilities = task_capabilities(client.capabilities());
         let tool_context =
-            ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+            ToolContext::new(scope.owner.clone(), Default::default()).with_client(client);
         let prepared = Box::pin(telemetry::inherit_context(
             scope.tools.prepare(call, tool_context),
         ));
@@ -273,7 +273,8 @@ impl<T: Tools> Handler<T> {
         message: &str,
         (context, protocol): (&RequestContext<RoleServer>, &McpVersion),
     ) -> Option<ErrorData> {
-        if !protocol.supports_url_errors() || !ClientFeatures::of(context, protocol).elicitation_url
+        if !protocol.supports_url_errors()
+            || !ClientFeatures::from_request(context, protocol).elicitation_url
         {
             return None;
         }
@@ -299,8 +300,8 @@ impl<T: Tools> Handler<T> {
             resources::parse_address(uri),
             Ok(ResourceUri::Webset(_) | ResourceUri::WebsetItems(_))
         );
-        let supports_urls =
-            protocol.supports_url_errors() && ClientFeatures::of(context, protocol).elicitation_url;
+        let supports_urls = protocol.supports_url_errors()
+            && ClientFeatures::from_request(context, protocol).elicitation_url;
         if !needs_key || !supports_urls {
             return Ok(());
         }
@@ -328,7 +329,7 @@ const KEY_REQUIRED: &str =
 
 /// Notifies the client when it can try again.
 async fn notify_when_done(peer: &Peer<RoleServer>, page: KeyPage) {
-    if page.is_done().await {
+    if page.wait().await {
         client::notify_url_completed(peer, page.id).await;
     }
 }

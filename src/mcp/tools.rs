@@ -11,8 +11,8 @@ use crate::spending::{AccountGuard, NoPayer};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;
 use crate::tools::{
-    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
-    WorkHandle,
+    JobHandle, TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor,
+    ToolOutcome,
 };
 use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, hold_response_memory};
@@ -31,7 +31,7 @@ pub trait ParsedCall: Send + Sync + 'static {
     fn start_cost(&self) -> Option<u64>;
 
     /// Returns whether the call starts a long-running job.
-    fn starts_work(&self) -> bool {
+    fn starts_job(&self) -> bool {
         self.start_cost().is_some()
     }
 
@@ -125,7 +125,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     }
 
     /// Cancels a job at Exa and returns whether that succeeded; `None` if Exa cannot cancel it.
-    fn stop(&self, _work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, _job: JobHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
     }
 
@@ -212,15 +212,15 @@ impl Tools for ToolExecutor {
     }
 
     fn keys(&self) -> Option<KeyPool> {
-        Some(self.caller().keys().clone())
+        Some(self.operation_executor().keys().clone())
     }
 
     fn has_key(&self) -> bool {
-        self.caller().has_key()
+        self.operation_executor().has_key()
     }
 
     fn gauges(&self) -> Gauges {
-        let executor = self.caller();
+        let executor = self.operation_executor();
         Gauges {
             keys: executor.keys().counts(),
             upstream: executor.is_exa_healthy(),
@@ -229,7 +229,7 @@ impl Tools for ToolExecutor {
     }
 
     fn check_list(&self, list: &str) -> Result<(), String> {
-        let narrowed = self.narrowed(list).map(drop);
+        let narrowed = self.narrow(list).map(drop);
         narrowed.map_err(|error| error.to_string())
     }
 
@@ -261,13 +261,13 @@ impl Tools for ToolExecutor {
         self.task_limits()
     }
 
-    fn stop(&self, work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, job: JobHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         let tools = self.clone();
-        async move { ToolExecutor::stop(&tools, &work).await }
+        async move { ToolExecutor::stop(&tools, &job).await }
     }
 
     fn input_timeout(&self) -> Option<Duration> {
-        self.prompt_policy().patience
+        self.prompt_policy().timeout
     }
 
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {

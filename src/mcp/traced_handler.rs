@@ -24,7 +24,7 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 use tracing::Instrument;
 
-use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
+use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, strip_prefix};
 use crate::{
     telemetry::logging::{RequestFields, loggable_rpc_id, session_digest},
     telemetry::{OTHER, RequestAttributes, Span, SpanOutcome, TraceContext},
@@ -172,7 +172,7 @@ impl RequestSpan {
         let served = TraceContext::scope(self.trace, request).instrument(self.log);
         let result = served.await;
         count_error(self.meter, &result).await;
-        self.span.end(|| ended(&result, is_failure));
+        self.span.end(|| span_outcome(&result, is_failure));
         result
     }
 }
@@ -197,7 +197,7 @@ fn plain(id: &NumberOrString) -> Option<String> {
     }
 }
 
-fn ended<A>(result: &Result<A, ErrorData>, is_failure: fn(&A) -> bool) -> SpanOutcome {
+fn span_outcome<A>(result: &Result<A, ErrorData>, is_failure: fn(&A) -> bool) -> SpanOutcome {
     match result {
         Ok(result) => SpanOutcome {
             code: None,
@@ -293,7 +293,7 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = unmarked(&request.method).unwrap_or(&request.method);
+        let method = strip_prefix(&request.method).unwrap_or(&request.method);
         let known = CUSTOM_METHODS.into_iter().find(|known| *known == method);
         let name = request
             .params
@@ -325,7 +325,7 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         if result.is_ok() {
             span.set_prompt_name(&name);
         }
-        span.end(|| ended(&result, never));
+        span.end(|| span_outcome(&result, never));
         result
     }
 

@@ -198,7 +198,7 @@ impl McpVersion {
                 "inputSchema".to_owned(),
                 definition.input_schema.owned().into(),
             );
-            if tasks && definition.starts_work && self.supports_tasks() {
+            if tasks && definition.starts_job && self.supports_tasks() {
                 tool.insert("execution".to_owned(), json!({"taskSupport": "optional"}));
             }
         }
@@ -235,7 +235,7 @@ fn resource_link(link: ResourceLink) -> ContentBlock {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use crate::tools::Hints;
+    use crate::tools::ToolHints;
 
     fn versions() -> impl Iterator<Item = (String, McpVersion)> {
         let versions = ProtocolVersion::KNOWN_VERSIONS.iter();
@@ -248,13 +248,13 @@ mod tests {
             title: "Look".to_owned(),
             description: "Looks.".to_owned(),
             input_schema: JsonObject::new().into(),
-            hints: Hints {
+            hints: ToolHints {
                 read_only: true,
                 destructive: false,
                 idempotent: true,
                 open_world: true,
             },
-            starts_work: false,
+            starts_job: false,
         }
     }
 

@@ -8,8 +8,7 @@ use tokio::time::timeout;
 
 use super::executor::CompletedCall;
 use crate::telemetry::{self, SpanOutcome};
-use exa_mcp_exa_client::CallError;
-use exa_mcp_exa_client::ExaResponse;
+use exa_mcp_exa_client::{CallError, ExaResponse};
 use exa_mcp_model::Operation;
 
 /// A call that takes longer than this is logged as slow.
@@ -56,7 +55,7 @@ impl Drop for AbandonedCallLog {
 }
 
 /// Returns how a call ended, without any text from Exa.
-pub(super) fn ended(result: &Result<ExaResponse, CallError>) -> SpanOutcome {
+pub(super) fn span_outcome(result: &Result<ExaResponse, CallError>) -> SpanOutcome {
     let (code, error) = match result {
         Ok(response) => (Some(response.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
@@ -109,8 +108,8 @@ pub(super) fn log(
             );
         }
         Err(CallError::Arguments(_)) => tracing::info!(operation = name, "invalid arguments"),
-        Err(CallError::Limit(over)) => {
-            tracing::info!(operation = name, limit = over.limit, "limit reached");
+        Err(CallError::Limit(exceeded)) => {
+            tracing::info!(operation = name, limit = exceeded.limit, "limit reached");
         }
     }
 }

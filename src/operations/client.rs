@@ -18,19 +18,15 @@ use exa_mcp_model::{LocalUser, Owner};
 #[serde(default)]
 pub struct ClientCapabilities {
     /// Sampling.
-    #[serde(rename = "sampling")]
     pub sampling: bool,
     /// Sampling with a tool of ours.
     #[serde(rename = "samplingWithTools")]
     pub sampling_with_tools: bool,
     /// Elicitation by form.
-    #[serde(rename = "forms")]
     pub forms: bool,
     /// Elicitation by URL.
-    #[serde(rename = "urls")]
     pub urls: bool,
     /// Roots.
-    #[serde(rename = "roots")]
     pub roots: bool,
 }
 
@@ -75,16 +71,12 @@ impl ClientCapabilities {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingRequest {
     /// The system prompt.
-    #[serde(rename = "system")]
     pub system: String,
     /// The user message.
-    #[serde(rename = "message")]
     pub message: String,
     /// The tool that the model must call, if any.
-    #[serde(rename = "tool")]
     pub tool: Option<SamplingTool>,
     /// The most tokens that the model may generate.
-    #[serde(rename = "max_tokens")]
     pub max_tokens: u32,
 }
 
@@ -92,13 +84,10 @@ pub struct SamplingRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingTool {
     /// Its name.
-    #[serde(rename = "name")]
     pub name: String,
     /// Its description.
-    #[serde(rename = "description")]
     pub description: String,
     /// JSON Schema of its input.
-    #[serde(rename = "input_schema")]
     pub input_schema: Map<String, Value>,
 }
 
@@ -117,10 +106,8 @@ pub struct SamplingResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FormRequest {
     /// The reason, shown to the user.
-    #[serde(rename = "message")]
     pub message: String,
     /// An object schema whose properties are primitive values.
-    #[serde(rename = "schema")]
     pub schema: Map<String, Value>,
 }
 
@@ -128,13 +115,10 @@ pub struct FormRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UrlRequest {
     /// The reason, shown to the user.
-    #[serde(rename = "message")]
     pub message: String,
     /// Its URL.
-    #[serde(rename = "url")]
     pub url: String,
     /// The elicitation id.
-    #[serde(rename = "id")]
     pub id: String,
 }
 
@@ -174,23 +158,18 @@ pub enum InputResponse {
 pub enum InputError {
     /// The client lacks the capability.
     #[error("the client does not support this")]
-    #[serde(rename = "Unable")]
     Unable,
     /// The user declined.
     #[error("the user declined")]
-    #[serde(rename = "Declined")]
     Declined,
     /// The user dismissed the request.
     #[error("the user dismissed the request")]
-    #[serde(rename = "Cancelled")]
     Cancelled,
     /// The client did not respond in time.
     #[error("the client did not respond in time")]
-    #[serde(rename = "TimedOut")]
     TimedOut,
     /// The client failed, or its response is invalid.
     #[error("the client gave no usable response ({0})")]
-    #[serde(rename = "Failed")]
     Failed(String),
 }
 

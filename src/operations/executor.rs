@@ -7,20 +7,18 @@ use serde_json::{Map, Value};
 use tokio::time::sleep;
 
 use super::call_arguments::{validate, validation_error};
-use super::call_log::{AbandonedCallLog, ended, log, log_if_slow};
+use super::call_log::{AbandonedCallLog, log, log_if_slow, span_outcome};
 use super::price::{self, CostSource};
-use super::spend::{
-    LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
-};
+use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
 use super::stream::{self, StreamProgress};
 use super::{Folders, ProgressReporter, RemoteJob, import, validation};
 use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
-    KeyOwner, KeyPool, KeyPoolError, StreamForm, StreamOptions, blocking, split_arguments,
+    KeyOwner, KeyPool, KeyPoolError, StreamKind, StreamOptions, blocking, split_arguments,
 };
 use exa_mcp_generated::operations;
-use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
+use exa_mcp_model::{ArgumentLocation, JobCost, LimitExceeded, Operation};
 
 /// Executes operations with one API key, or with a pool of them.
 #[derive(Clone)]
@@ -245,7 +243,7 @@ impl OperationExecutor {
                 })
             }
             Err(CallError::Exa(error)) => Err(OperationError::Exa(Box::new(error))),
-            Err(CallError::Limit(over)) => Err(OperationError::Limit(over)),
+            Err(CallError::Limit(exceeded)) => Err(OperationError::Limit(exceeded)),
             Err(CallError::Arguments(error)) => {
                 let problems = error
                     .problems
@@ -361,12 +359,12 @@ impl OperationExecutor {
         if import::is_requested(operation, &arguments) {
             return import::run(self, key, operation, arguments, progress).await;
         }
-        if let Some(streaming) = stream::requested(operation, &arguments) {
+        if let Some(streaming) = stream::requested_stream(operation, &arguments) {
             let progress = StreamProgress::new(progress, key.clone());
             let stream = progress.stream(streaming, &arguments);
             let request = self.request(key, operation, arguments.clone(), Some(stream));
             let response = progress.during(request).await?;
-            if streaming.form != StreamForm::Research {
+            if streaming.kind != StreamKind::Research {
                 return Ok(CompletedCall::new(response, arguments));
             }
             // The events of a research task do not contain the task, so it is fetched now.
@@ -415,12 +413,14 @@ impl OperationExecutor {
         )
         .await;
         let result = match (result, guard.rejection()) {
-            (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
-                Err(CallError::Limit(Box::new(over)))
+            (Err(CallError::Exa(error)), Some(exceeded))
+                if error.kind == ExaErrorKind::NotAllowed =>
+            {
+                Err(CallError::Limit(Box::new(exceeded)))
             }
             (result, _) => result,
         };
-        span.end(|| ended(&result));
+        span.end(|| span_outcome(&result));
         result
     }
 
@@ -435,17 +435,17 @@ impl OperationExecutor {
             operation,
             estimate: price::estimate(operation, arguments),
         };
-        if request.estimate.charged != CostSource::AtEndOfRun {
+        if request.estimate.charged != CostSource::AtEndOfJob {
             return;
         }
         match self.guard.reserve(&request).await {
             Ok(reservation) => {
-                let run = StartedRun::of(job);
-                reservation
-                    .settle(Settlement::Run(run, RunState::Running))
-                    .await;
+                let settlement = Settlement::Job(job.clone(), JobCost::Pending);
+                reservation.settle(settlement).await;
             }
-            Err(over) => tracing::warn!(%over, "a run continues that exceeds the budget"),
+            Err(exceeded) => {
+                tracing::warn!(over = %exceeded, "a run continues that exceeds the budget")
+            }
         }
     }
 

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_the_operation_for_a_misspelt_name() {
+    fn suggests_the_operation_for_a_misspelled_name() {
         assert_eq!(nearest("items_list"), Some("items.list"));
         assert_eq!(nearest("webset.create"), Some("websets.create"));
         assert_eq!(nearest("qqqqq"), None);

@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::RemoteJob;
 use super::price::{self, CostSource, Estimate, MicroDollars};
-use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
-use exa_mcp_model::Operation;
-use exa_mcp_model::{LimitExceeded, lock};
+use exa_mcp_exa_client::{AttemptGuard, BoxFuture, ExaError, ExaErrorKind, RequestAttempt};
+use exa_mcp_model::{JobCost, LimitExceeded, Operation, lock};
 
 /// Decides whether a request may be sent, and accounts for its cost.
 pub(crate) trait SpendGuard: Send + Sync {
@@ -21,8 +20,8 @@ pub(crate) trait SpendGuard: Send + Sync {
         request: &'a SpendRequest,
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>>;
 
-    /// Observes the state of a run in a response, so that a finished run is charged at once.
-    fn observe(&self, _run: &StartedRun, _state: RunState) -> BoxFuture<'_, ()> {
+    /// Observes the cost of a job in a response, so that a finished job is charged at once.
+    fn observe(&self, _job: &RemoteJob, _cost: JobCost) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 }
@@ -42,51 +41,19 @@ pub(crate) trait OpenReservation: Send {
     /// Releases the reservation without a charge.
     fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Charges the actual cost, or transfers the reservation to a run.
+    /// Charges the actual cost, or transfers the reservation to a job.
     fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, ()>;
 }
 
 /// How a request with a response is charged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Settlement {
     /// The response reports the cost.
     Cost(MicroDollars),
     /// The response does not report the cost, so the whole reservation is charged.
     Unknown,
-    /// The request started a run, which is charged once, when it finishes.
-    Run(StartedRun, RunState),
-}
-
-/// The state of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunState {
-    /// Still running.
-    Running,
-    /// Finished, with its cost if reported.
-    Ended(Option<MicroDollars>),
-}
-
-/// A run at Exa.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StartedRun {
-    /// Identifies the run.
-    pub key: String,
-    /// The operation that reads it.
-    pub get: &'static str,
-    /// The arguments of that operation.
-    pub arguments: Map<String, Value>,
-}
-
-impl StartedRun {
-    /// Returns the run behind a remote job.
-    pub(crate) fn of(job: &RemoteJob) -> Self {
-        let (get, arguments) = job.poll_call();
-        Self {
-            key: job.key(),
-            get,
-            arguments,
-        }
-    }
+    /// The request started a job, which is charged once, when it finishes.
+    Job(RemoteJob, JobCost),
 }
 
 /// A guard that admits every request without accounting, for a user with their own key.
@@ -112,8 +79,8 @@ impl OpenReservation for Unlimited {
     }
 }
 
-/// The reservation of a request that may have started a run although its response is lost. It is transferred to the
-/// run if the run is found, and charged in full when dropped.
+/// The reservation of a request that may have started a job although its response is lost. It is transferred to the
+/// job if the job is found, and charged in full when dropped.
 #[derive(Clone, Default)]
 pub(crate) struct LostReservation(Arc<Mutex<Option<Box<dyn OpenReservation>>>>);
 
@@ -123,14 +90,13 @@ impl LostReservation {
         *lock(&self.0) = Some(reservation);
     }
 
-    /// Transfers the reservation to the run that was found; returns whether there was one.
+    /// Transfers the reservation to the job that was found; returns whether there was one.
     pub(crate) async fn transfer_to(&self, job: &RemoteJob) -> bool {
         let Some(reservation) = lock(&self.0).take() else {
             return false;
         };
-        let run = StartedRun::of(job);
-        let running = Settlement::Run(run, RunState::Running);
-        reservation.settle(running).await;
+        let settlement = Settlement::Job(job.clone(), JobCost::Pending);
+        reservation.settle(settlement).await;
         true
     }
 }
@@ -180,11 +146,11 @@ impl fmt::Debug for RequestGuard {
 }
 
 impl AttemptGuard for RequestGuard {
-    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn RequestAttempt>, ExaError>> {
         Box::pin(async move {
             match self.guard.reserve(&self.request).await {
                 Ok(reservation) => {
-                    let attempt: Box<dyn Attempt> = Box::new(GuardedAttempt {
+                    let attempt: Box<dyn RequestAttempt> = Box::new(GuardedAttempt {
                         guard: Arc::clone(&self.guard),
                         reservation: Some(reservation),
                         request: self.request.clone(),
@@ -193,9 +159,9 @@ impl AttemptGuard for RequestGuard {
                     });
                     Ok(attempt)
                 }
-                Err(over) => {
-                    let error = ExaError::new(ExaErrorKind::NotAllowed, over.message.clone());
-                    *lock(&self.rejection) = Some(over);
+                Err(exceeded) => {
+                    let error = ExaError::new(ExaErrorKind::NotAllowed, exceeded.message.clone());
+                    *lock(&self.rejection) = Some(exceeded);
                     Err(error)
                 }
             }
@@ -205,7 +171,7 @@ impl AttemptGuard for RequestGuard {
 
 struct GuardedAttempt {
     guard: Arc<dyn SpendGuard>,
-    /// Set until it is released, settled or transferred to a run.
+    /// Set until it is released, settled or transferred to a job.
     reservation: Option<Box<dyn OpenReservation>>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
@@ -220,7 +186,7 @@ impl GuardedAttempt {
 
 impl Drop for GuardedAttempt {
     fn drop(&mut self) {
-        if self.charged() == CostSource::AtEndOfRun
+        if self.charged() == CostSource::AtEndOfJob
             && let (Some(lost), Some(reservation)) = (&self.lost, self.reservation.take())
         {
             lost.put(reservation);
@@ -228,27 +194,27 @@ impl Drop for GuardedAttempt {
     }
 }
 
-impl Attempt for GuardedAttempt {
-    fn rejected(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+impl RequestAttempt for GuardedAttempt {
+    fn on_rejected(mut self: Box<Self>) -> BoxFuture<'static, ()> {
         match self.reservation.take() {
             Some(reservation) => reservation.release(),
             None => Box::pin(ready(())),
         }
     }
 
-    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
-        if self.charged() == CostSource::AtEndOfRun {
-            // The run may exist, so this counts as a lost response.
+    fn on_gateway_failure(self: Box<Self>) -> BoxFuture<'static, ()> {
+        if self.charged() == CostSource::AtEndOfJob {
+            // The job may exist, so this counts as a lost response.
             drop(self);
             return Box::pin(ready(()));
         }
         // Exa does not charge for a request that a gateway answered.
-        self.rejected()
+        self.on_rejected()
     }
 
-    fn started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if self.charged() != CostSource::AtEndOfRun {
+            if self.charged() != CostSource::AtEndOfJob {
                 return;
             }
             let operation = self.request.operation;
@@ -256,31 +222,29 @@ impl Attempt for GuardedAttempt {
                 return;
             };
             if let Some(reservation) = self.reservation.take() {
-                let run = StartedRun::of(&job);
-                let state = run_state(&job, response);
-                reservation.settle(Settlement::Run(run, state)).await;
+                let cost = job_cost(&job, response);
+                reservation.settle(Settlement::Job(job, cost)).await;
             }
         })
     }
 
-    fn completed<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_completed<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let reservation = self.reservation.take();
             let SpendRequest {
                 operation,
                 estimate,
             } = &self.request;
-            // The run is accounted for elsewhere: this request only read it, or the run holds the reservation.
+            // The job is accounted for elsewhere: this request only read it, or the job holds the reservation.
             let is_accounted = estimate.charged == CostSource::Nothing || reservation.is_none();
             if let Some(reservation) = reservation {
-                let started = settlement(operation, estimate, &self.arguments, response);
-                reservation.settle(started).await;
+                let settlement = settlement(operation, estimate, &self.arguments, response);
+                reservation.settle(settlement).await;
             }
             if is_accounted
                 && let Some(job) = RemoteJob::from_call(operation, &self.arguments, response)
             {
-                let state = run_state(&job, response);
-                self.guard.observe(&StartedRun::of(&job), state).await;
+                self.guard.observe(&job, job_cost(&job, response)).await;
             }
         })
     }
@@ -300,21 +264,21 @@ fn settlement(
     match estimate.charged {
         CostSource::Nothing => Settlement::Cost(MicroDollars::ZERO),
         CostSource::InResponse => reported(),
-        CostSource::AtEndOfRun => match RemoteJob::from_call(operation, arguments, response) {
+        CostSource::AtEndOfJob => match RemoteJob::from_call(operation, arguments, response) {
             Some(job) => {
-                let state = run_state(&job, response);
-                Settlement::Run(StartedRun::of(&job), state)
+                let cost = job_cost(&job, response);
+                Settlement::Job(job, cost)
             }
             None => reported(),
         },
     }
 }
 
-/// Returns the state of a run from a response.
-pub(crate) fn run_state(job: &RemoteJob, response: &Value) -> RunState {
+/// Returns the cost of a job from a response.
+fn job_cost(job: &RemoteJob, response: &Value) -> JobCost {
     if job.is_final(response) {
-        RunState::Ended(price::actual(response))
+        JobCost::Final(price::actual(response))
     } else {
-        RunState::Running
+        JobCost::Pending
     }
 }

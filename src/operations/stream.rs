@@ -10,8 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{ProgressReporter, ProgressUpdate};
 use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
-use exa_mcp_model::Streaming;
-use exa_mcp_model::{Operation, lock};
+use exa_mcp_model::{Operation, Streaming, lock};
 use exa_mcp_text::sanitize;
 
 /// The pause between two updates: nobody reads more than ten per second.
@@ -21,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const MAX_MESSAGE: usize = 1_000;
 
 /// Returns how to read the stream that the arguments request, if they do.
-pub(super) fn requested(
+pub(super) fn requested_stream(
     operation: &'static Operation,
     arguments: &Map<String, Value>,
 ) -> Option<&'static Streaming> {
@@ -65,7 +64,7 @@ impl StreamProgress {
         arguments: &Map<String, Value>,
     ) -> StreamOptions {
         let progress = self.clone();
-        let stream = StreamOptions::new(streaming.form, is_structured(arguments), move |update| {
+        let stream = StreamOptions::new(streaming.kind, is_structured(arguments), move |update| {
             if progress.reporter.is_enabled() {
                 progress.collect(update);
             }
@@ -122,7 +121,7 @@ impl StreamProgress {
             let text = std::mem::replace(&mut pending.unreported, rest);
             (pending.done, text)
         };
-        let message = self.sanitized(&message);
+        let message = self.sanitize_message(&message);
         if !message.is_empty() {
             self.reporter.report(ProgressUpdate {
                 done: done as f64,
@@ -142,7 +141,7 @@ impl StreamProgress {
     }
 
     /// Returns a text without the key and hidden characters, shortened to its end.
-    fn sanitized(&self, text: &str) -> String {
+    fn sanitize_message(&self, text: &str) -> String {
         let text = self.key.redact_text(text);
         // Sanitizing may join parts of the key.
         let text = self.key.redact_text(&sanitize::clean(&text));
@@ -164,27 +163,27 @@ mod tests {
 
     use super::*;
     use crate::operations::find;
-    use exa_mcp_model::StreamForm;
+    use exa_mcp_model::StreamKind;
     use serde_json::json;
     use tokio::time::sleep;
 
-    fn requested_form(operation: &str, arguments: Value) -> Option<StreamForm> {
-        let streaming = requested(find(operation).unwrap(), arguments.as_object().unwrap());
-        streaming.map(|streaming| streaming.form)
+    fn requested_kind(operation: &str, arguments: Value) -> Option<StreamKind> {
+        let streaming = requested_stream(find(operation).unwrap(), arguments.as_object().unwrap());
+        streaming.map(|streaming| streaming.kind)
     }
 
     #[test]
     fn streams_only_on_request() {
         assert_eq!(
-            requested_form("search", json!({"stream": true})),
-            Some(StreamForm::Search)
+            requested_kind("search", json!({"stream": true})),
+            Some(StreamKind::Search)
         );
-        let run = requested_form("agent.runs.create", json!({"stream": true}));
-        assert_eq!(run, Some(StreamForm::AgentRun));
-        assert_eq!(requested_form("answer", json!({"stream": false})), None);
-        assert_eq!(requested_form("answer", json!({})), None);
+        let run = requested_kind("agent.runs.create", json!({"stream": true}));
+        assert_eq!(run, Some(StreamKind::AgentRun));
+        assert_eq!(requested_kind("answer", json!({"stream": false})), None);
+        assert_eq!(requested_kind("answer", json!({})), None);
         assert_eq!(
-            requested_form("find_similar", json!({"stream": true})),
+            requested_kind("find_similar", json!({"stream": true})),
             None
         );
     }

@@ -156,7 +156,7 @@ fn body(header: &Header<'_>) -> String {
     body
 }
 
-/// Formats ascending numbers with neighbours as ranges: `0 to 3, 7`.
+/// Formats ascending numbers with neighbors as ranges: `0 to 3, 7`.
 fn ranges(numbers: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joins_neighbouring_numbers() {
+    fn joins_neighboring_numbers() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0 to 2, 5, 7 to 8");
         assert_eq!(ranges(&[4]), "4");
     }

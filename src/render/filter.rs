@@ -141,42 +141,47 @@ impl Filters {
     /// Returns the first filter that a result does not pass.
     fn first_failed(&self, result: &Value) -> Option<(&'static str, Verdict)> {
         let verdicts = [
-            ("minScore", self.score(result)),
+            ("minScore", self.check_score(result)),
             (
                 "afterDate",
-                self.timestamp(result, self.after, |found, limit| found >= limit),
+                self.check_date(result, self.after, |found, limit| found >= limit),
             ),
             (
                 "beforeDate",
-                self.timestamp(result, self.before, |found, limit| found <= limit),
+                self.check_date(result, self.before, |found, limit| found <= limit),
             ),
-            ("includeDomains", self.included(result)),
-            ("excludeDomains", self.excluded(result)),
-            ("titleContains", self.titled(result)),
+            ("includeDomains", self.check_included(result)),
+            ("excludeDomains", self.check_excluded(result)),
+            ("titleContains", self.check_title(result)),
         ];
         verdicts
             .into_iter()
             .find(|(_, verdict)| *verdict != Verdict::Pass)
     }
 
-    fn score(&self, result: &Value) -> Verdict {
+    fn check_score(&self, result: &Value) -> Verdict {
         let found = result.get("score").and_then(Value::as_f64);
         judge(self.min_score, found, |least, found| found >= least)
     }
 
-    fn timestamp(&self, result: &Value, limit: Option<i64>, fits: fn(i64, i64) -> bool) -> Verdict {
+    fn check_date(
+        &self,
+        result: &Value,
+        limit: Option<i64>,
+        fits: fn(i64, i64) -> bool,
+    ) -> Verdict {
         let found = path::first(result, type_of(result).date).and_then(date::timestamp);
         judge(limit, found, |limit, found| fits(found, limit))
     }
 
-    fn included(&self, result: &Value) -> Verdict {
+    fn check_included(&self, result: &Value) -> Verdict {
         let wanted = Some(&self.include_domains).filter(|list| !list.is_empty());
         judge(wanted, address(result), |list, url| {
             list.iter().any(|domain| is_in_domain(&url, domain))
         })
     }
 
-    fn excluded(&self, result: &Value) -> Verdict {
+    fn check_excluded(&self, result: &Value) -> Verdict {
         match address(result) {
             Some(url)
                 if self
@@ -190,7 +195,7 @@ impl Filters {
         }
     }
 
-    fn titled(&self, result: &Value) -> Verdict {
+    fn check_title(&self, result: &Value) -> Verdict {
         let title = path::first(result, type_of(result).title).and_then(Value::as_str);
         judge(self.title_contains.as_ref(), title, |part, title| {
             title.to_lowercase().contains(part.as_str())

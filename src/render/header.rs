@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::budget::FittedResults;
 use super::renderer::{RenderInput, ResourceLink, Selection};
-use super::text::{one_line, truncated};
+use super::text::{one_line, truncate_text};
 use super::{ContentLevel, FilterStats, View, level, path};
 use exa_mcp_model::{CallStats, MicroDollars};
 
@@ -104,7 +104,7 @@ impl Header<'_> {
         };
         match envelope.rest.get("requestId").or_else(of_single) {
             None | Some(Value::Null) => Value::Null,
-            Some(Value::String(id)) => json!(truncated(id, MAX_WARNING_CHARS).0),
+            Some(Value::String(id)) => json!(truncate_text(id, MAX_WARNING_CHARS).0),
             Some(other) => json!(other.to_string()),
         }
     }
@@ -240,7 +240,7 @@ impl Header<'_> {
             let title = level::title(result).unwrap_or("result");
             Some(ResourceLink {
                 uri: format!("exa://results/{id}/{index}"),
-                name: truncated(&one_line(title), 100).0,
+                name: truncate_text(&one_line(title), 100).0,
                 description: format!("Result {index} in full"),
                 mime_type: "text/markdown",
                 size: None,
@@ -272,7 +272,7 @@ fn total(cost: &Value) -> Option<&Value> {
 
 fn warning(warning: &Value) -> Value {
     match warning {
-        Value::String(text) => json!(truncated(text, MAX_WARNING_CHARS).0),
+        Value::String(text) => json!(truncate_text(text, MAX_WARNING_CHARS).0),
         Value::Object(_) => warning.clone(),
         other => json!(other.to_string()),
     }

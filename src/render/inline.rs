@@ -44,7 +44,7 @@ fn may_be_markup(byte: u8) -> bool {
     is_one_of(byte, *b"\\`*[]<|_~&#")
 }
 
-/// Returns whether Markdown interprets the character at a position, given its neighbours.
+/// Returns whether Markdown interprets the character at a position, given its neighbors.
 fn is_markup(text: &str, at: usize, mark: u8) -> bool {
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let head = text.get(..at).unwrap_or_default();

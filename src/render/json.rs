@@ -23,7 +23,7 @@ pub(super) fn text(
 }
 
 /// Returns the result as structured content.
-pub(super) fn structured(
+pub(super) fn structured_content(
     metadata: Map<String, Value>,
     tool_fields: &Map<String, Value>,
     fitted: FittedResults,

@@ -118,11 +118,11 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
 
 /// Appends fields one below the other.
 pub(super) fn push_all(out: &mut String, map: &Map<String, Value>) {
-    trimmed(out, |out| push_fields(out, map.iter(), 0));
+    push_trimmed(out, |out| push_fields(out, map.iter(), 0));
 }
 
 /// Appends a text without its leading white space.
-fn trimmed(out: &mut String, push: impl FnOnce(&mut String)) {
+fn push_trimmed(out: &mut String, push: impl FnOnce(&mut String)) {
     let start = out.len();
     push(out);
     let added = out.get(start..).unwrap_or_default();
@@ -186,9 +186,9 @@ fn push_field_value(out: &mut String, value: &Value, depth: usize) {
 
 fn push_entry(out: &mut String, entry: &Value, depth: usize) {
     match entry {
-        Value::Object(map) => trimmed(out, |out| push_fields(out, map.iter(), depth)),
+        Value::Object(map) => push_trimmed(out, |out| push_fields(out, map.iter(), depth)),
         other if is_short(other) => push_scalar(out, other),
-        other => trimmed(out, |out| push_field_value(out, other, depth)),
+        other => push_trimmed(out, |out| push_field_value(out, other, depth)),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct RenderInput<'a> {
     pub operation: &'a str,
     /// Its response.
     pub envelope: Envelope,
-    /// Fields that the tool adds, such as how to follow work that it started.
+    /// Fields that the tool adds, such as how to follow a job that it started.
     pub tool_fields: Map<String, Value>,
     /// The id in the cache, if the result is cached.
     pub cache_id: Option<&'a str>,
@@ -246,7 +246,7 @@ fn finish(
     }
     Rendered {
         text,
-        structured: json::structured(metadata, &input.tool_fields, fitted),
+        structured: json::structured_content(metadata, &input.tool_fields, fitted),
         links,
         format: view.format,
         stats,

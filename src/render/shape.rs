@@ -54,7 +54,7 @@ pub(super) fn shape(
         (ContentLevel::Summary, Value::Object(_)) => Value::Object(summary(result, &mut truncated)),
         (ContentLevel::Standard, Value::Object(_)) => standard(result, extract, &mut truncated),
         (ContentLevel::Full, _) => result.clone(),
-        (_, other) => bounded(
+        (_, other) => truncate_value(
             other.clone(),
             SUMMARY_REST_CHARS,
             MAX_ENTRIES,
@@ -79,8 +79,12 @@ pub(super) fn shape_fields(
     let picked = path::pick(result, fields);
     let value = match level {
         ContentLevel::Full => picked,
-        ContentLevel::Standard => bounded(picked, STANDARD_REST_CHARS, MAX_ENTRIES, &mut truncated),
-        ContentLevel::Summary => bounded(picked, SUMMARY_REST_CHARS, MAX_ENTRIES, &mut truncated),
+        ContentLevel::Standard => {
+            truncate_value(picked, STANDARD_REST_CHARS, MAX_ENTRIES, &mut truncated)
+        }
+        ContentLevel::Summary => {
+            truncate_value(picked, SUMMARY_REST_CHARS, MAX_ENTRIES, &mut truncated)
+        }
     };
     ShapedResult {
         index,
@@ -125,7 +129,7 @@ pub(super) fn shape_rest(
                 *truncated = true;
                 continue;
             }
-            _ => bounded(value, bound, MAX_ENTRIES, truncated),
+            _ => truncate_value(value, bound, MAX_ENTRIES, truncated),
         };
         if !path::is_empty(&value) {
             shaped.insert(name.clone(), value);
@@ -182,14 +186,16 @@ fn summary(result: &Value, truncated: &mut bool) -> Map<String, Value> {
 fn heading(result: &Value, result_type: &ResultType, truncated: &mut bool) -> Map<String, Value> {
     let mut row = Map::with_capacity(FIELD_CAPACITY);
     let mut short = |value: &Value| match value {
-        Value::String(_) => bounded(value.clone(), MAX_HEADING_CHARS, MAX_ENTRIES, truncated),
+        Value::String(_) => {
+            truncate_value(value.clone(), MAX_HEADING_CHARS, MAX_ENTRIES, truncated)
+        }
         other => other.clone(),
     };
     if let Some(id) = path::first(result, result_type.id) {
         row.insert("id".to_owned(), id.clone());
     }
     if let Some(Value::String(title)) = path::first(result, result_type.title) {
-        let (title, _) = text::truncated(&text::one_line(title), 200);
+        let (title, _) = text::truncate_text(&text::one_line(title), 200);
         row.insert("title".to_owned(), json!(title));
     }
     for (name, paths) in [("url", result_type.url), ("status", result_type.status)] {
@@ -210,7 +216,7 @@ fn standard(result: &mut Value, extract: Option<usize>, truncated: &mut bool) ->
     let result_type = type_of(result);
     match result_type.standard {
         StandardFields::Bounded { bound, entries } => {
-            bounded(result.clone(), bound, entries, truncated)
+            truncate_value(result.clone(), bound, entries, truncated)
         }
         StandardFields::Fields {
             keep,
@@ -220,7 +226,7 @@ fn standard(result: &mut Value, extract: Option<usize>, truncated: &mut bool) ->
             let mut shown = heading(result, result_type, truncated);
             let fields = path::pick_fields(result, keep);
             for (name, value) in fields.filter(|(_, value)| !path::is_empty(value)) {
-                shown.insert(name, bounded(value, bound, MAX_ENTRIES, truncated));
+                shown.insert(name, truncate_value(value, bound, MAX_ENTRIES, truncated));
             }
             let bound = extract.unwrap_or(bound);
             for passage in passages {
@@ -244,7 +250,7 @@ fn last_segment(path: &str) -> &str {
 /// Truncates passages to `bound` characters in total, and other values text by text.
 fn extract_passages(value: Value, bound: usize, truncated: &mut bool) -> Value {
     let Value::Array(passages) = value else {
-        return bounded(value, bound, MAX_ENTRIES, truncated);
+        return truncate_value(value, bound, MAX_ENTRIES, truncated);
     };
     let mut left = bound;
     let mut extracted = Vec::with_capacity(passages.len());
@@ -254,7 +260,7 @@ fn extract_passages(value: Value, bound: usize, truncated: &mut bool) -> Value {
             *truncated = true;
             break;
         }
-        let passage = bounded(passage, left, MAX_ENTRIES, truncated);
+        let passage = truncate_value(passage, left, MAX_ENTRIES, truncated);
         left = left.saturating_sub(passage.as_str().map_or(0, |text| text.chars().count()));
         extracted.push(passage);
     }
@@ -262,7 +268,7 @@ fn extract_passages(value: Value, bound: usize, truncated: &mut bool) -> Value {
 }
 
 /// Returns a value without empty fields, with long texts and lists truncated.
-fn bounded(mut value: Value, text: usize, entries: usize, truncated: &mut bool) -> Value {
+fn truncate_value(mut value: Value, text: usize, entries: usize, truncated: &mut bool) -> Value {
     let bounds = Bounds {
         text,
         entries,

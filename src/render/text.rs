@@ -18,7 +18,7 @@ pub(super) const ELLIPSIS: &str = "…";
 
 /// Returns at most `max` characters of a text, truncated at the end of a paragraph, sentence or word, and whether it
 /// was truncated. URLs and identifiers are useless in part and stay whole.
-pub(super) fn truncated(text: &str, max: usize) -> (String, bool) {
+pub(super) fn truncate_text(text: &str, max: usize) -> (String, bool) {
     match truncated_prefix(text, max) {
         Some(prefix) => (format!("{prefix}{ELLIPSIS}"), true),
         None => (text.to_owned(), false),
@@ -54,7 +54,7 @@ pub(super) fn first_line(value: &Value) -> Option<String> {
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    let (line, _) = truncated(&text, MAX_LINE_CHARS);
+    let (line, _) = truncate_text(&text, MAX_LINE_CHARS);
     Some(line).filter(|line| !line.is_empty())
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn truncates_at_the_end_of_a_sentence_or_word() {
-        let cut = |text: &str, max| truncated(text, max).0;
+        let cut = |text: &str, max| truncate_text(text, max).0;
         assert_eq!(cut("One. Two three four.", 14), "One. Two three…");
         assert_eq!(
             cut("First sentence. Second one here", 20),

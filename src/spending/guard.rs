@@ -3,13 +3,12 @@
 use std::future::ready;
 use std::time::Duration;
 
-use crate::operations::price::{CostSource, MicroDollars};
-use crate::operations::spend::{
-    OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
-};
-use exa_mcp_accounts::budget::{BudgetAccount, Charge, RunOutcome, RunRecord, WorstCaseCost};
+use crate::operations::RemoteJob;
+use crate::operations::price::CostSource;
+use crate::operations::spend::{OpenReservation, Settlement, SpendGuard, SpendRequest};
+use exa_mcp_accounts::budget::{BudgetAccount, Charge, JobRecord, WorstCaseCost};
 use exa_mcp_exa_client::BoxFuture;
-use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::{JobCost, LimitExceeded};
 
 /// The `Retry-After` of a rejection that will not go away.
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -36,16 +35,16 @@ impl SpendGuard for AccountGuard {
                 operation: request.operation.name,
                 microdollars: estimate.worst.micro(),
                 unpriced: estimate.unpriced,
-                starts_run: estimate.charged == CostSource::AtEndOfRun,
+                starts_job: estimate.charged == CostSource::AtEndOfJob,
             });
             let reservation: Box<dyn OpenReservation> = Box::new(AccountReservation(charge.await?));
             Ok(reservation)
         })
     }
 
-    fn observe(&self, run: &StartedRun, state: RunState) -> BoxFuture<'_, ()> {
-        let key = run.key.clone();
-        Box::pin(async move { self.0.observe(&key, outcome(state)).await })
+    fn observe(&self, job: &RemoteJob, cost: JobCost) -> BoxFuture<'_, ()> {
+        let key = job.key();
+        Box::pin(async move { self.0.observe(&key, cost).await })
     }
 }
 
@@ -62,24 +61,18 @@ impl OpenReservation for AccountReservation {
             match settlement {
                 Settlement::Cost(cost) => self.0.settle(Some(cost.micro())).await,
                 Settlement::Unknown => self.0.settle(None).await,
-                Settlement::Run(run, state) => self.0.follow(record(run), outcome(state)).await,
+                Settlement::Job(job, cost) => self.0.follow(record(&job), cost).await,
             }
         })
     }
 }
 
-fn record(run: StartedRun) -> RunRecord {
-    RunRecord {
-        key: run.key,
-        get_operation: run.get.to_owned(),
-        arguments: run.arguments,
-    }
-}
-
-fn outcome(state: RunState) -> RunOutcome {
-    match state {
-        RunState::Running => RunOutcome::Running,
-        RunState::Ended(cost) => RunOutcome::Ended(cost.map(MicroDollars::micro)),
+fn record(job: &RemoteJob) -> JobRecord {
+    let (get, arguments) = job.poll_call();
+    JobRecord {
+        key: job.key(),
+        get_operation: get.to_owned(),
+        arguments,
     }
 }
 

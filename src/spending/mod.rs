@@ -2,12 +2,12 @@
 //! settles the cost of long-running jobs.
 
 mod guard;
-mod runs;
+mod jobs;
 
 use std::sync::Arc;
 
 pub(crate) use guard::{AccountGuard, NoPayer};
-pub(crate) use runs::{check_runs, follow_runs};
+pub(crate) use jobs::{check_jobs, follow_jobs};
 
 use exa_mcp_accounts::TokenLimits;
 use exa_mcp_accounts::budget::{BudgetAccount, BudgetLedger, BudgetPolicy};

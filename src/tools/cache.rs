@@ -13,8 +13,7 @@ use tokio::sync::broadcast;
 use super::ResourceUri;
 use super::watchers::{ResourceEvent, Watchers};
 use crate::render::{ContentLevel, Envelope, RenderInput, Rendered, View};
-use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, lock};
+use exa_mcp_model::{Identity, ids, lock};
 
 /// How long a result is cached by default.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);

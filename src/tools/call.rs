@@ -7,11 +7,10 @@ use serde_json::{Map, Value};
 use super::create_note::NoteCall;
 use super::options::Options;
 use super::outcome::ToolResult;
-use super::plan::{Entry, Plan};
 use super::registry::Tool;
 use super::suggest::SuggestCall;
 use crate::render::{ContentLevel, Rendered, View};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolPlan, ToolhostEntry};
 
 /// A parsed and validated tool call. Its cost and effects are known before it runs.
 pub(crate) struct ToolCall {
@@ -101,15 +100,15 @@ pub(super) enum Source {
 
 impl OperationCall {
     /// Returns the toolhost entry that was called, if any.
-    pub(super) fn entry(&self) -> Option<&Entry> {
+    pub(super) fn entry(&self) -> Option<&ToolhostEntry> {
         entry(&self.tool, self.entry)
     }
 }
 
 /// Returns an entry of a toolhost.
-pub(super) fn entry(tool: &Tool, index: Option<usize>) -> Option<&Entry> {
+pub(super) fn entry(tool: &Tool, index: Option<usize>) -> Option<&ToolhostEntry> {
     match &tool.plan {
-        Plan::Host { entries } => entries.get(index?),
+        ToolPlan::Toolhost { entries } => entries.get(index?),
         _ => None,
     }
 }

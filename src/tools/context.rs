@@ -25,7 +25,7 @@ impl ToolContext {
     pub fn new(owner: Owner, progress: ProgressReporter) -> Self {
         let folders = match owner {
             Owner::Local(_) => None,
-            Owner::Remote(_) => Some(Folders::of_remote_client()),
+            Owner::Remote(_) => Some(Folders::for_remote_client()),
         };
         Self {
             owner,
@@ -38,10 +38,10 @@ impl ToolContext {
 
     /// Adds a client to interact with. Its roots may be read if the owner is the local user.
     #[must_use]
-    pub fn of_client(self, client: ClientHandle) -> Self {
+    pub fn with_client(self, client: ClientHandle) -> Self {
         let folders = match &self.owner {
             Owner::Local(user) if client.capabilities().roots => {
-                Some(Folders::of_client(user, client.clone()))
+                Some(Folders::for_client(user, client.clone()))
             }
             _ => self.folders,
         };

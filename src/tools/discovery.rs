@@ -4,11 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 use super::outcome::{ToolResult, put};
-use super::plan::{Entry, Plan, ToolFile};
 use crate::operations::{self, validation};
 use crate::render::{self, OutputFormat, Rendered};
 use exa_mcp_generated::tools::TOOLS;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolFile, ToolPlan, ToolhostEntry};
 
 /// Splits a call of a dispatcher or toolhost into the operation and its arguments. `keys` are the names under which
 /// the arguments may be given; the first is the documented one.
@@ -72,11 +71,11 @@ pub(super) fn parse_json_text(value: Value, key: &str, corrections: &mut Vec<Str
 
 /// Returns whether two names differ at most in punctuation and case.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    normalized(one).eq(normalized(other))
+    normalize(one).eq(normalize(other))
 }
 
 /// Returns a name without punctuation and case.
-fn normalized(name: &str) -> impl Iterator<Item = char> {
+fn normalize(name: &str) -> impl Iterator<Item = char> {
     name.chars()
         .filter(|c| !['.', '_', '-', '/', ' '].contains(c))
         .flat_map(char::to_lowercase)
@@ -158,13 +157,13 @@ fn name_hint<'a>(name: &str, known: &[&'a str]) -> Option<NameHint<'a>> {
     let has_dots = known.iter().any(|own| own.contains('.'));
     for (tool, plan) in dispatching_tools() {
         match plan {
-            Plan::Dispatcher { operations }
+            ToolPlan::Dispatcher { operations }
                 if has_dots && operations.iter().any(|own| same(own)) =>
             {
                 return Some(NameHint::OtherTool(tool));
             }
-            Plan::Host { entries } if !has_dots => {
-                let behind = |entry: &&Entry| entry.operation.as_deref().is_some_and(same);
+            ToolPlan::Toolhost { entries } if !has_dots => {
+                let behind = |entry: &&ToolhostEntry| entry.operation.as_deref().is_some_and(same);
                 let renamed = entries
                     .iter()
                     .filter(behind)
@@ -184,7 +183,7 @@ fn name_hint<'a>(name: &str, known: &[&'a str]) -> Option<NameHint<'a>> {
 }
 
 /// Returns all tools whose caller chooses the operation, whether they are enabled or not.
-fn dispatching_tools() -> impl Iterator<Item = (&'static str, Plan)> {
+fn dispatching_tools() -> impl Iterator<Item = (&'static str, ToolPlan)> {
     TOOLS.iter().filter_map(|(name, text)| {
         let file: ToolFile = serde_json::from_str(text).ok()?;
         file.plan.is_open().then_some((*name, file.plan))
@@ -262,7 +261,7 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
 
 /// Lists the entries of a toolhost with their schemas; `params.operation` selects one of them.
 pub(super) fn list_entries(
-    entries: &[Entry],
+    entries: &[ToolhostEntry],
     params: &Value,
     mut corrections: Vec<String>,
 ) -> ToolResult {
@@ -287,7 +286,7 @@ pub(super) fn list_entries(
     Ok(render_json(listed, corrections))
 }
 
-fn entry_description(entry: &Entry) -> Value {
+fn entry_description(entry: &ToolhostEntry) -> Value {
     let mut described = json!({"name": entry.name, "description": entry.summary});
     let operation = entry.operation.as_deref().and_then(operations::find);
     let Some(operation) = operation else {
@@ -317,7 +316,7 @@ fn plain_schema(parameters: &[String]) -> Value {
 }
 
 /// Adds the objects that an entry accepts beside the arguments of its operation.
-fn add_own_properties(entry: &Entry, schema: &mut Value) {
+fn add_own_properties(entry: &ToolhostEntry, schema: &mut Value) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
@@ -332,7 +331,7 @@ fn add_own_properties(entry: &Entry, schema: &mut Value) {
 }
 
 /// Renames properties in the schema; the names of the operation are accepted as well.
-fn rename_properties(entry: &Entry, schema: &mut Value) {
+fn rename_properties(entry: &ToolhostEntry, schema: &mut Value) {
     for (from, to) in entry.rename.iter().filter(|(_, to)| !to.contains('.')) {
         let Some(Value::Object(properties)) = schema.get_mut("properties") else {
             return;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::plan::{Plan, ToolFile};
 use exa_mcp_generated::tools::TOOLS;
+use exa_mcp_model::{ToolFile, ToolPlan};
 
 /// Returns the dispatcher that accepts an operation.
 pub(crate) fn dispatcher_of(operation: &str) -> Option<&'static str> {
@@ -16,7 +16,7 @@ fn load() -> BTreeMap<String, &'static str> {
     let mut found = BTreeMap::new();
     for (name, text) in TOOLS {
         let file: Option<ToolFile> = serde_json::from_str(text).ok();
-        if let Some(Plan::Dispatcher { operations }) = file.map(|file| file.plan) {
+        if let Some(ToolPlan::Dispatcher { operations }) = file.map(|file| file.plan) {
             found.extend(operations.into_iter().map(|operation| (operation, *name)));
         }
     }

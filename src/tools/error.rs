@@ -8,8 +8,7 @@ use crate::operations::client::UrlRequest;
 use crate::operations::validation::ValidationError;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, KeyPoolError};
-use exa_mcp_model::LimitExceeded;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{LimitExceeded, Operation};
 
 /// Why a tool call failed.
 #[derive(Debug)]
@@ -62,8 +61,8 @@ pub enum ToolError {
     Cancelled,
     /// It is unknown whether a call arrived.
     Unconfirmed(UnconfirmedCall),
-    /// Work was started, but did not end in time or cannot be read any more.
-    Unfinished(UnfinishedWork),
+    /// A job was started, but did not end in time or can no longer be read.
+    Unfinished(UnfinishedJob),
     /// Exa rejected the call, or could not be reached.
     Exa {
         /// The operation that was called.
@@ -97,7 +96,7 @@ pub(super) struct RetryHint {
     pub(super) retry_with: Value,
 }
 
-/// A call that may have arrived. Repeating it might start the work twice.
+/// A call that may have arrived. Repeating it might start the job twice.
 #[derive(Debug)]
 pub struct UnconfirmedCall {
     pub(super) operation: &'static str,
@@ -107,17 +106,17 @@ pub struct UnconfirmedCall {
     pub(super) reason: String,
     /// The earliest time of the call, in milliseconds since 1970.
     pub(super) since: u64,
-    /// The call that lists existing work.
+    /// The call that lists existing jobs.
     pub(super) list: Option<Value>,
 }
 
-/// Work that was started and whose end is unknown.
+/// A job that was started and whose end is unknown.
 #[derive(Debug)]
-pub struct UnfinishedWork {
+pub struct UnfinishedJob {
     pub(super) operation: &'static str,
     /// The last known status.
     pub(super) status: Option<String>,
-    /// Why it cannot be read any more, if that is the cause.
+    /// Why it can no longer be read, if that is the cause.
     pub(super) cause: Option<Box<ToolError>>,
     /// The calls to continue with.
     pub(super) next: Map<String, Value>,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cache::CacheLimits;
-use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedWork};
+use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedJob};
 use super::outcome::{ToolContent, as_object, put};
 use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
@@ -68,7 +68,7 @@ fn message(error: &ToolError) -> Message {
         ToolError::NotCached { id, limits } => not_cached(id, *limits),
         ToolError::NoKey(owner) => no_key(*owner),
         ToolError::KeyNotProvided(why) => key_not_provided(why),
-        ToolError::KeyRequired(visit) => key_required(visit),
+        ToolError::KeyRequired(request) => key_required(request),
         ToolError::NoKeyReady(no_key) => no_key_ready(no_key),
         ToolError::LimitExceeded(limit) => limit_exceeded(limit),
         ToolError::ReadOnly(operation) => read_only(operation),
@@ -100,7 +100,7 @@ impl Message {
     }
 
     /// Appends untrusted quotes inside a fence.
-    fn quoting(mut self, quotes: &[(&str, String)]) -> Self {
+    fn with_quotes(mut self, quotes: &[(&str, String)]) -> Self {
         if quotes.is_empty() {
             return self;
         }
@@ -224,16 +224,16 @@ fn key_not_provided(why: &str) -> Message {
     message
 }
 
-fn key_required(visit: &UrlRequest) -> Message {
+fn key_required(request: &UrlRequest) -> Message {
     let message = format!(
         "The call needs the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
          five minutes); then call again.",
-        visit.url, visit.id
+        request.url, request.id
     );
     let code = code::URL_ELICITATION_REQUIRED;
     let mut data = fields(code, "URL_ELICITATION_REQUIRED", &message);
-    put(&mut data, "url", json!(visit.url));
-    put(&mut data, "elicitationId", json!(visit.id));
+    put(&mut data, "url", json!(request.url));
+    put(&mut data, "elicitationId", json!(request.id));
     Message::new(message, data)
 }
 
@@ -308,7 +308,7 @@ fn unconfirmed(unconfirmed: &UnconfirmedCall) -> Message {
     Message::new(text, data)
 }
 
-fn unfinished(unfinished: &UnfinishedWork) -> Message {
+fn unfinished(unfinished: &UnfinishedJob) -> Message {
     let operation = unfinished.operation;
     let status = unfinished.status.as_deref();
     let status = status
@@ -319,7 +319,7 @@ fn unfinished(unfinished: &UnfinishedWork) -> Message {
             "UNFINISHED",
             "the time limit passed before the work ended; it continues at Exa",
         ),
-        Some(_) => ("LOST", "the work cannot be read any more"),
+        Some(_) => ("LOST", "the work can no longer be read"),
     };
     let mut text = format!("`{operation}` was started, but {reason}. Last known status: {status}.");
     let mut data = fields(code::API_ERROR, name, &text);
@@ -331,7 +331,7 @@ fn unfinished(unfinished: &UnfinishedWork) -> Message {
             match key.as_str() {
                 "name" | "operation" => {}
                 "message" => put(&mut data, "cause", value),
-                "untrusted" => put(&mut data, &key, renamed(value, "message", "cause")),
+                "untrusted" => put(&mut data, &key, rename_key(value, "message", "cause")),
                 _ => put(&mut data, &key, value),
             }
         }
@@ -394,11 +394,11 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
         put(&mut data, "hints", json!(hints));
         common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
     }
-    Message::new(text, data).quoting(&quotes)
+    Message::new(text, data).with_quotes(&quotes)
 }
 
 /// Replaces a name in a list of names.
-fn renamed(names: Value, from: &str, to: &str) -> Value {
+fn rename_key(names: Value, from: &str, to: &str) -> Value {
     let renamed = |name: Value| if name == from { json!(to) } else { name };
     match names {
         Value::Array(names) => names.into_iter().map(renamed).collect(),

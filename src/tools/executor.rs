@@ -7,11 +7,11 @@ use super::context::ToolContext;
 use super::elicitation::{self, PromptPolicy};
 use super::error::ToolError;
 use super::notes::Notes;
-use super::operation_run::OperationRun;
+use super::operation_runner::OperationRunner;
 use super::outcome::{ToolOutcome, ToolResult};
 use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
-use super::task_call::{TaskLimits, WorkHandle};
+use super::task_call::{JobHandle, TaskLimits};
 use super::{ResultCache, create_note, suggest};
 use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
@@ -25,7 +25,7 @@ use exa_mcp_store::{MemoryStore, Store};
 #[derive(Clone)]
 pub(crate) struct ToolExecutor {
     registry: ToolRegistry,
-    caller: OperationExecutor,
+    executor: OperationExecutor,
     cache: ResultCache,
     resources: Resources,
     store: Arc<dyn Store>,
@@ -39,16 +39,16 @@ impl ToolExecutor {
     /// Creates an executor of the sets and tools in a list, with notes and tasks in memory.
     pub(crate) fn new(
         list: &str,
-        caller: OperationExecutor,
+        executor: OperationExecutor,
         cache: ResultCache,
     ) -> Result<Self, SelectError> {
-        Self::with_store(list, caller, cache, Arc::new(MemoryStore::default()))
+        Self::with_store(list, executor, cache, Arc::new(MemoryStore::default()))
     }
 
     /// Creates an executor of the sets and tools in a list, with notes and tasks in this store.
     pub(crate) fn with_store(
         list: &str,
-        caller: OperationExecutor,
+        executor: OperationExecutor,
         cache: ResultCache,
         store: Arc<dyn Store>,
     ) -> Result<Self, SelectError> {
@@ -56,9 +56,9 @@ impl ToolExecutor {
         let notes = registry.has_notes().then(|| Notes::new(store.clone()));
         let websets = registry.has_websets();
         Ok(Self {
-            resources: Resources::new(caller.clone(), cache.clone(), notes, websets),
+            resources: Resources::new(executor.clone(), cache.clone(), notes, websets),
             registry,
-            caller,
+            executor,
             cache,
             store,
             task_limits: TaskLimits::default(),
@@ -89,7 +89,7 @@ impl ToolExecutor {
     #[must_use]
     pub(crate) fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
-            key_prompt: Some(KeyPrompt::new(self.caller.keys().clone())),
+            key_prompt: Some(KeyPrompt::new(self.executor.keys().clone())),
             ..self
         }
     }
@@ -97,47 +97,47 @@ impl ToolExecutor {
     /// Returns the tools with the key of the caller.
     #[must_use]
     pub(crate) fn with_key(&self, key: ApiKey) -> Self {
-        self.with_caller(self.caller.with_key(key))
+        self.with_executor(self.executor.with_key(key))
     }
 
     /// Returns the tools without a key; the owner would have to supply it.
     #[must_use]
     pub(crate) fn without_key(&self, owner: KeyOwner) -> Self {
         let keys = KeyPool::with_rate_limit([], None, owner);
-        self.with_caller(self.caller.with_keys(keys))
+        self.with_executor(self.executor.with_keys(keys))
     }
 
     /// Returns the tools with another spend guard.
     #[must_use]
     pub(crate) fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
-        self.with_caller(self.caller.with_guard(guard))
+        self.with_executor(self.executor.with_guard(guard))
     }
 
-    fn with_caller(&self, caller: OperationExecutor) -> Self {
+    fn with_executor(&self, executor: OperationExecutor) -> Self {
         Self {
-            resources: self.resources.with_caller(caller.clone()),
-            caller,
+            resources: self.resources.with_executor(executor.clone()),
+            executor,
             ..self.clone()
         }
     }
 
     /// Returns the enabled tools that are in a list of sets and tools.
-    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
-        let registry = self.registry.narrowed(list)?;
+    pub(crate) fn narrow(&self, list: &str) -> Result<Self, SelectError> {
+        let registry = self.registry.narrow(list)?;
         Ok(self.with_registry(registry))
     }
 
     /// Returns the enabled tools that are in a list, or no tools if the list is invalid.
     #[must_use]
     pub(crate) fn only(&self, list: &str) -> Self {
-        let registry = self.registry.narrowed(list);
+        let registry = self.registry.narrow(list);
         self.with_registry(registry.unwrap_or_else(|_| self.registry.empty()))
     }
 
     fn with_registry(&self, registry: ToolRegistry) -> Self {
         let (notes, websets) = (registry.has_notes(), registry.has_websets());
         Self {
-            resources: self.resources.narrowed(notes, websets),
+            resources: self.resources.narrow(notes, websets),
             registry,
             ..self.clone()
         }
@@ -158,8 +158,8 @@ impl ToolExecutor {
     }
 
     /// Returns the executor of operations.
-    pub(crate) fn caller(&self) -> &OperationExecutor {
-        &self.caller
+    pub(crate) fn operation_executor(&self) -> &OperationExecutor {
+        &self.executor
     }
 
     /// Returns the cached results.
@@ -195,7 +195,7 @@ impl ToolExecutor {
     /// Opens the page for a missing key; `None` if there is a key or no page can be opened.
     pub(crate) async fn key_page(&self) -> Option<KeyPage> {
         let prompt = self.key_prompt.as_ref();
-        let prompt = prompt.filter(|_| self.caller.keys().is_empty());
+        let prompt = prompt.filter(|_| self.executor.keys().is_empty());
         prompt?.page().await.ok()
     }
 
@@ -211,7 +211,7 @@ impl ToolExecutor {
             Action::CreateNote(note) => create_note::run(self, context, note).await,
             Action::Suggest(call) => suggest::run(self, context, call).await,
             Action::Operation(call, source) => {
-                OperationRun::new(self, context, &call).run(source).await
+                OperationRunner::new(self, context, &call).run(source).await
             }
         }
     }
@@ -225,10 +225,9 @@ impl ToolExecutor {
         elicitation::ask_before_task(self, call, context).await
     }
 
-    /// Cancels work at Exa. Returns whether that succeeded; `None` if Exa cannot cancel it.
-    pub(crate) async fn stop(&self, work: &WorkHandle) -> Option<bool> {
-        let following = work.following()?;
-        let stopped = following.cancel(&self.caller).await?;
+    /// Cancels a job at Exa. Returns whether that succeeded; `None` if Exa cannot cancel it.
+    pub(crate) async fn stop(&self, job: &JobHandle) -> Option<bool> {
+        let stopped = job.to_job()?.cancel(&self.executor).await?;
         Some(stopped.is_ok())
     }
 }

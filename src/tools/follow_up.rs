@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{Entry, Named, Plan};
 use super::registry::{Tool, ToolRegistry};
 use crate::operations::RemoteJob;
+use exa_mcp_model::{NamedToolPlan, ToolPlan, ToolhostEntry};
 
-/// Returns the calls that read and cancel work.
+/// Returns the calls that read and cancel a job.
 pub(super) fn next_calls(
     registry: &ToolRegistry,
     tool: &Tool,
-    following: &RemoteJob,
+    job: &RemoteJob,
 ) -> Map<String, Value> {
-    let (get, arguments) = following.poll_call();
+    let (get, arguments) = job.poll_call();
     let mut next = Map::new();
     let check = next_call(registry, tool, get, &arguments);
     next.extend(check.map(|check| ("checkWith".to_owned(), check)));
-    if let Some((cancel, arguments)) = following.cancel_call() {
+    if let Some((cancel, arguments)) = job.cancel_call() {
         let cancel = next_call(registry, tool, cancel, &arguments);
         next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
     }
@@ -55,19 +55,21 @@ fn call_form(
     arguments: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
     let call_form = match &tool.plan {
-        Plan::Dispatcher { operations } => {
+        ToolPlan::Dispatcher { operations } => {
             operations.iter().find(|own| *own == operation)?;
             json!({"operation": operation, "args": arguments})
         }
-        Plan::Host { entries } => {
+        ToolPlan::Toolhost { entries } => {
             let entry = entries
                 .iter()
                 .find(|entry| is_unchanged_entry(entry, operation))?;
             json!({"operation": entry.name, "params": arguments})
         }
-        Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
-        Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
-        Plan::Operation { .. } | Plan::Note | Plan::Suggest { .. } => return None,
+        ToolPlan::Operation { operation: own } if own == operation => {
+            json!({"arguments": arguments})
+        }
+        ToolPlan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
+        ToolPlan::Operation { .. } | ToolPlan::Note | ToolPlan::Suggest { .. } => return None,
     };
     match call_form {
         Value::Object(call_form) => Some(call_form),
@@ -76,13 +78,13 @@ fn call_form(
 }
 
 /// Returns whether an entry of a toolhost calls the operation without renaming parameters.
-fn is_unchanged_entry(entry: &Entry, operation: &str) -> bool {
+fn is_unchanged_entry(entry: &ToolhostEntry, operation: &str) -> bool {
     entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
 }
 
 /// Returns the arguments with which a named tool makes exactly this call.
 fn named_arguments(
-    plan: &Named,
+    plan: &NamedToolPlan,
     operation: &str,
     arguments: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
@@ -114,8 +116,8 @@ mod tests {
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
         let registry = ToolRegistry::new(tools).unwrap();
         let sent = sent.as_object().unwrap();
-        let following = RemoteJob::from_call(find(start).unwrap(), sent, &answer).unwrap();
-        next_calls(&registry, registry.find(tool).unwrap(), &following).into()
+        let job = RemoteJob::from_call(find(start).unwrap(), sent, &answer).unwrap();
+        next_calls(&registry, registry.find(tool).unwrap(), &job).into()
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::plan::Named;
 use super::{discovery, path};
 use crate::render::ContentLevel;
+use exa_mcp_model::NamedToolPlan;
 
 /// Returns the operation to call and its arguments.
 pub(super) fn arguments(
-    plan: &Named,
+    plan: &NamedToolPlan,
     mut given: Map<String, Value>,
     level: ContentLevel,
 ) -> (&str, Map<String, Value>) {
@@ -53,7 +53,7 @@ pub(super) fn arguments(
 }
 
 /// Returns the arguments that are set by defaults of the tool, not by the caller.
-pub(super) fn defaulted_arguments(plan: &Named, given: &Map<String, Value>) -> Vec<String> {
+pub(super) fn defaulted_arguments(plan: &NamedToolPlan, given: &Map<String, Value>) -> Vec<String> {
     let goes_to = |name: &str, to: &str| {
         let mut moves = plan.moves.iter();
         moves.any(|step| step.from == name && step.to == to) || discovery::is_same_name(name, to)
@@ -63,7 +63,11 @@ pub(super) fn defaulted_arguments(plan: &Named, given: &Map<String, Value>) -> V
 }
 
 /// Moves `category:x` from the query into an argument and appends the suffix of the tool.
-pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, categories: &[&str]) {
+pub(super) fn rewrite_query(
+    plan: &NamedToolPlan,
+    arguments: &mut Map<String, Value>,
+    categories: &[&str],
+) {
     let Some(Value::String(query)) = arguments.get("query").cloned() else {
         return;
     };
@@ -128,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    fn plan() -> Named {
+    fn plan() -> NamedToolPlan {
         serde_json::from_value(json!({
             "operation": "search",
             "moves": [

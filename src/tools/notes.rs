@@ -31,10 +31,8 @@ pub struct Notes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteDraft {
     /// The title, on one line.
-    #[serde(rename = "title")]
     pub title: String,
     /// The text.
-    #[serde(rename = "content")]
     pub content: String,
     /// The URLs of the sources.
     #[serde(rename = "sourceUrls", default, skip_serializing_if = "Vec::is_empty")]

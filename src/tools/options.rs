@@ -141,7 +141,7 @@ impl Options {
         self.flag("fresh")
     }
 
-    /// Returns how long to wait for the end of work that the call starts.
+    /// Returns how long to wait for the end of the job that the call starts.
     pub(super) fn wait(&self) -> Duration {
         let seconds = self.0.get("wait_seconds").and_then(Value::as_u64);
         Duration::from_secs(seconds.unwrap_or(0))
@@ -192,7 +192,7 @@ impl Options {
 
 /// Converts a view error to a validation error.
 pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
-    let place = match error {
+    let path = match error {
         ViewError::Index { .. } => "index".to_owned(),
         ViewError::Date { filter, .. } => format!("filters.{filter}"),
     };
@@ -202,7 +202,7 @@ pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
     };
     validation::ValidationError {
         problems: vec![validation::ArgumentProblem {
-            path: place,
+            path,
             message: error.to_string(),
         }],
         example: Box::new(example(&given)),

@@ -62,8 +62,8 @@ impl ToolOutcome {
                 (content, rendered.format)
             }
             Self::Failure(error) => (error_messages::render(&error), OutputFormat::Markdown),
-            Self::InputRequired(visit) => {
-                let error = ToolError::KeyRequired(visit);
+            Self::InputRequired(request) => {
+                let error = ToolError::KeyRequired(request);
                 (error_messages::render(&error), OutputFormat::Markdown)
             }
         };
@@ -88,7 +88,7 @@ impl From<ToolResult> for ToolOutcome {
 impl From<Box<ToolError>> for ToolOutcome {
     fn from(error: Box<ToolError>) -> Self {
         match *error {
-            ToolError::KeyRequired(visit) => Self::InputRequired(visit),
+            ToolError::KeyRequired(request) => Self::InputRequired(request),
             _ => Self::Failure(error),
         }
     }

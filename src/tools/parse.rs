@@ -8,15 +8,14 @@ use super::call::{self, Action, OperationCall, Source, ToolCall};
 use super::error::ToolError;
 use super::options::{self, Options};
 use super::outcome::ToolResult;
-use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
 use super::{
-    create_note, discovery, host, name_limits, named, suggest, task_call, upstream_filters,
+    create_note, discovery, name_limits, named, suggest, task_call, toolhost, upstream_filters,
 };
 use crate::operations::validation::{self, ValidatedArguments, ValidationError};
 use crate::operations::{self, OperationError, OperationExecutor, price};
 use crate::render::{ContentLevel, Rendered};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{NamedToolPlan, Operation, ToolPlan, ToolhostEntry};
 
 /// Parses and validates a call of a tool.
 pub(super) fn parse(
@@ -62,18 +61,18 @@ impl From<ToolResult<Action>> for Parsed {
 
 fn parse_call(registry: &ToolRegistry, tool: &Arc<Tool>, arguments: Map<String, Value>) -> Parsed {
     let request = match &tool.plan {
-        Plan::Note => {
+        ToolPlan::Note => {
             let note = create_note::parse(tool, arguments);
             return note.map(Action::CreateNote).into();
         }
-        Plan::Suggest { read, add } => {
+        ToolPlan::Suggest { read, add } => {
             let call = suggest::parse(tool, (read, add), arguments);
             return call.map(Action::Suggest).into();
         }
-        Plan::Operation { operation } => single(operation, arguments),
-        Plan::Named(plan) => named_call(tool, plan, arguments),
-        Plan::Dispatcher { operations } => dispatch(operations, arguments),
-        Plan::Host { entries } => host_call(entries, arguments),
+        ToolPlan::Operation { operation } => single(operation, arguments),
+        ToolPlan::Named(plan) => named_call(tool, plan, arguments),
+        ToolPlan::Dispatcher { operations } => dispatch(operations, arguments),
+        ToolPlan::Toolhost { entries } => toolhost_call(entries, arguments),
     };
     let request = match request {
         Ok(Request::Operation(request)) => request,
@@ -221,10 +220,10 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
 }
 
 /// Replaces the names of the operation in an error with those of the toolhost entry.
-fn with_entry_names(entry: Option<&plan::Entry>, error: OperationError) -> OperationError {
+fn with_entry_names(entry: Option<&ToolhostEntry>, error: OperationError) -> OperationError {
     match (entry, error) {
         (Some(entry), OperationError::Arguments(error)) => {
-            OperationError::Arguments(Box::new(host::with_entry_names(entry, *error)))
+            OperationError::Arguments(Box::new(toolhost::with_entry_names(entry, *error)))
         }
         (_, error) => error,
     }
@@ -294,7 +293,7 @@ fn single(name: &str, mut arguments: Map<String, Value>) -> ToolResult<Request> 
 /// Parses a call of a named tool. Reading a cached result needs none of its arguments.
 fn named_call(
     tool: &Tool,
-    plan: &plan::Named,
+    plan: &NamedToolPlan,
     mut arguments: Map<String, Value>,
 ) -> ToolResult<Request> {
     let main = operation(&plan.operation)?;
@@ -380,7 +379,10 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
 }
 
 /// Parses a call of a toolhost.
-fn host_call(entries: &[plan::Entry], mut arguments: Map<String, Value>) -> ToolResult<Request> {
+fn toolhost_call(
+    entries: &[ToolhostEntry],
+    mut arguments: Map<String, Value>,
+) -> ToolResult<Request> {
     let known = || entries.iter().map(|entry| entry.name.as_str());
     let mut corrections = Vec::new();
     let keys = ["params", "args", "arguments"];
@@ -411,7 +413,7 @@ fn host_call(entries: &[plan::Entry], mut arguments: Map<String, Value>) -> Tool
             details,
         ));
     };
-    let arguments = host::arguments(entry, params, &mut corrections);
+    let arguments = toolhost::arguments(entry, params, &mut corrections);
     let request = OperationRequest {
         entry: Some(index),
         ..OperationRequest::new(

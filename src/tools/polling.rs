@@ -1,4 +1,4 @@
-//! Long-running work behind a call: recovered after a restart, and polled to its end.
+//! The long-running job behind a call: recovered after a restart, and polled to its end.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep};
 use super::call::OperationCall;
 use super::claims::Claims;
 use super::context::ToolContext;
-use super::error::{ToolError, UnconfirmedCall, UnfinishedWork};
+use super::error::{ToolError, UnconfirmedCall, UnfinishedJob};
 use super::executor::ToolExecutor;
-use super::operation_run::{CallOutput, sanitized};
+use super::operation_runner::{CallOutput, sanitize_response};
 use super::outcome::ToolResult;
-use super::task_call::{Attempt, TaskCall, WorkHandle};
+use super::task_call::{JobHandle, TaskAttempt, TaskCall};
 use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
 use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
@@ -20,34 +20,34 @@ use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_model::Operation;
 use exa_mcp_model::time::milliseconds;
 
-/// How long to wait after a restart before searching for work: the last request of the earlier process may still be
+/// How long to wait after a restart before searching for a job: the last request of the earlier process may still be
 /// in flight.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// The pause between two searches.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often to search for work that the response to its start does not identify.
+/// How often to search for a job that the response to its start does not identify.
 const MAX_SEARCHES: usize = 3;
 
-/// How many searches must find nothing before a call is repeated: new work may be listed with a delay.
+/// How many searches must find nothing before a call is repeated: a new job may be listed with a delay.
 const SEARCHES_BEFORE_RESTART: usize = 2;
 
-/// How far back to search for work that was just started, with a margin for clock differences.
+/// How far back to search for a job that was just started, with a margin for clock differences.
 const SEARCH_WINDOW: Duration = Duration::from_secs(60 * 60);
 
 /// The time limit of one search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What an earlier attempt has started.
-enum PreviousWork {
-    /// Work to follow.
+enum PreviousJob {
+    /// A job to follow.
     Found(RemoteJob),
     /// Nothing, so the call may be made.
     None,
 }
 
-/// Follows the work behind one call.
+/// Follows the job behind one call.
 pub(super) struct Polling<'a> {
     tools: &'a ToolExecutor,
     context: &'a ToolContext,
@@ -76,44 +76,42 @@ impl<'a> Polling<'a> {
     ) -> Option<ToolResult<CallOutput>> {
         let task = self.context.task.as_ref()?;
         let previous = match &task.attempt {
-            Attempt::First => Ok(PreviousWork::None),
-            Attempt::Resumed(Some(work)) => {
-                work.following().map(PreviousWork::Found).ok_or_else(|| {
-                    let reason = format!("this version does not know `{}`", work.get);
+            TaskAttempt::First => Ok(PreviousJob::None),
+            TaskAttempt::Resumed(Some(handle)) => {
+                handle.to_job().map(PreviousJob::Found).ok_or_else(|| {
+                    let reason = format!("this version does not know `{}`", handle.get);
                     self.unconfirmed(task, arguments, reason)
                 })
             }
             // A read-only call may be repeated.
-            Attempt::Resumed(None) if self.operation.read_only => Ok(PreviousWork::None),
-            Attempt::Resumed(None) => {
+            TaskAttempt::Resumed(None) if self.operation.read_only => Ok(PreviousJob::None),
+            TaskAttempt::Resumed(None) => {
                 sleep(SETTLE_TIME).await;
                 self.find_previous(task, arguments, SEARCHES_BEFORE_RESTART)
                     .await
             }
         };
         match previous {
-            Ok(PreviousWork::Found(following)) => {
-                Some(self.follow_previous(arguments, &following).await)
-            }
-            Ok(PreviousWork::None) if task.tracker.is_active() => None,
-            Ok(PreviousWork::None) => Some(Err(ToolError::Cancelled.into())),
+            Ok(PreviousJob::Found(job)) => Some(self.follow_previous(arguments, &job).await),
+            Ok(PreviousJob::None) if task.tracker.is_active() => None,
+            Ok(PreviousJob::None) => Some(Err(ToolError::Cancelled.into())),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Follows work that was started before.
+    /// Follows a job that was started before.
     async fn follow_previous(
         &self,
         arguments: &Map<String, Value>,
-        following: &RemoteJob,
+        job: &RemoteJob,
     ) -> ToolResult<CallOutput> {
         let mut output = CallOutput::new(Value::Null, arguments.clone());
-        match following.poll(self.tools.caller()).await {
+        match job.poll(self.tools.operation_executor()).await {
             Ok(state) => output.response = state.response,
-            Err(error) if following.is_lost(&error) => return Err(self.call_error(error)),
+            Err(error) if job.is_lost(&error) => return Err(self.call_error(error)),
             Err(_) => {}
         }
-        self.follow(following, &mut output).await?;
+        self.follow(job, &mut output).await?;
         Ok(output)
     }
 
@@ -121,7 +119,7 @@ impl<'a> Polling<'a> {
         ToolError::from_call_error(self.operation, error)
     }
 
-    /// Handles a failed start that may have arrived. A task has time to search for the work.
+    /// Handles a failed start that may have arrived. A task has time to search for the job.
     pub(super) async fn recover_start(
         &self,
         arguments: Option<Map<String, Value>>,
@@ -136,40 +134,40 @@ impl<'a> Polling<'a> {
         }
         sleep(PAUSE * 2).await;
         match self.find_previous(task, &arguments, 1).await {
-            Ok(PreviousWork::Found(following)) => {
+            Ok(PreviousJob::Found(job)) => {
                 // An error is not charged, so its reservation was released.
-                if !lost.transfer_to(&following).await && is_api_error(&error) {
-                    let caller = self.tools.caller();
-                    caller
-                        .charge_recovered_job(self.operation, &arguments, &following)
+                if !lost.transfer_to(&job).await && is_api_error(&error) {
+                    let executor = self.tools.operation_executor();
+                    executor
+                        .charge_recovered_job(self.operation, &arguments, &job)
                         .await;
                 }
-                self.follow_previous(&arguments, &following).await
+                self.follow_previous(&arguments, &job).await
             }
             Err(unconfirmed) if is_listed(self.operation) => Err(unconfirmed),
-            Ok(PreviousWork::None) | Err(_) => Err(self.call_error(error)),
+            Ok(PreviousJob::None) | Err(_) => Err(self.call_error(error)),
         }
     }
 
-    /// Searches for work that a call may have started without confirmation. `searches` searches of the whole list must
+    /// Searches for a job that a call may have started without confirmation. `searches` searches of the whole list must
     /// find nothing before the call counts as not started.
     async fn find_previous(
         &self,
         task: &TaskCall,
         arguments: &Map<String, Value>,
         searches: usize,
-    ) -> ToolResult<PreviousWork> {
+    ) -> ToolResult<PreviousJob> {
         let unconfirmed = |reason: String| self.unconfirmed(task, arguments, reason);
-        let caller = self.tools.caller();
+        let executor = self.tools.operation_executor();
         for search in 1.. {
             let deadline = task.deadline;
             let found =
-                RemoteJob::find(caller, self.operation, arguments, task.created, deadline).await;
+                RemoteJob::find(executor, self.operation, arguments, task.created, deadline).await;
             let found =
                 found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
             let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
             match adopt_oldest(task, found).await {
-                Some(PreviousWork::None) if search < searches && task.tracker.is_active() => {
+                Some(PreviousJob::None) if search < searches && task.tracker.is_active() => {
                     sleep(PAUSE * 5).await;
                 }
                 Some(previous) => return Ok(previous),
@@ -179,7 +177,7 @@ impl<'a> Polling<'a> {
                 }
             }
         }
-        Ok(PreviousWork::None)
+        Ok(PreviousJob::None)
     }
 
     /// Creates the error of a call that may have started something.
@@ -190,8 +188,8 @@ impl<'a> Polling<'a> {
         reason: String,
     ) -> Box<ToolError> {
         let event = match task.attempt {
-            Attempt::First => "Exa's response was lost before it confirmed",
-            Attempt::Resumed(_) => "The server ended before Exa confirmed",
+            TaskAttempt::First => "Exa's response was lost before it confirmed",
+            TaskAttempt::Resumed(_) => "The server ended before Exa confirmed",
         };
         Box::new(ToolError::Unconfirmed(UnconfirmedCall {
             operation: self.operation.name,
@@ -205,60 +203,60 @@ impl<'a> Polling<'a> {
     /// Follows the job that a call started or read, if any.
     pub(super) async fn follow_new(
         &self,
-        before: Option<Vec<WorkHandle>>,
+        before: Option<Vec<JobHandle>>,
         output: &mut CallOutput,
     ) -> ToolResult<()> {
         let operation = self.operation;
-        // A call that only reads work does not own it.
+        // A call that only reads a job does not own it.
         let task = self.context.task.as_ref();
         let task = task.filter(|_| !operation.read_only);
         let identified = RemoteJob::from_call(operation, &output.arguments, &output.response);
-        let following = match (identified, before) {
-            (Some(following), _) => {
+        let job = match (identified, before) {
+            (Some(job), _) => {
                 if let Some(task) = task
-                    && !task.tracker.record(WorkHandle::of(&following)).await
+                    && !task.tracker.record(JobHandle::from(&job)).await
                 {
                     return Err(ToolError::Cancelled.into());
                 }
                 if task.is_none() {
-                    self.claim_for_call(&following);
+                    self.claim_for_call(&job);
                 }
-                Some(following)
+                Some(job)
             }
             (None, Some(before)) => self.find_started(task, &output.arguments, &before).await,
             (None, None) => None,
         };
-        match following {
-            Some(following) => self.follow(&following, output).await,
+        match job {
+            Some(job) => self.follow(&job, output).await,
             None => {
-                // The list shows work that the response did not identify.
+                // The list shows a job that the response did not identify.
                 let call = self.list_call(&output.arguments);
                 let call = call.map(|call| ("checkWith".to_owned(), call));
-                output.work.extend(call);
+                output.job_fields.extend(call);
                 Ok(())
             }
         }
     }
 
-    /// Records in the background that work belongs to a call without a task.
-    fn claim_for_call(&self, following: &RemoteJob) {
+    /// Records in the background that a job belongs to a call without a task.
+    fn claim_for_call(&self, job: &RemoteJob) {
         let store = self.tools.store();
         // A store that was never created has no tasks.
         if self.operation.read_only || !store.may_contain_data() {
             return;
         }
-        let work = WorkHandle::of(following);
+        let job = JobHandle::from(job);
         tokio::spawn(async move {
-            if let Err(error) = Claims::new(&*store).record(&work, None).await {
-                tracing::debug!(%work, %error, "work could not be claimed; a task may adopt it");
+            if let Err(error) = Claims::new(&*store).record(&job, None).await {
+                tracing::debug!(work = %job, %error, "work could not be claimed; a task may adopt it");
             }
         });
     }
 
-    /// Waits for the end of work, as long as the caller requested.
-    async fn follow(&self, following: &RemoteJob, output: &mut CallOutput) -> ToolResult<()> {
+    /// Waits for the end of a job, as long as the caller requested.
+    async fn follow(&self, job: &RemoteJob, output: &mut CallOutput) -> ToolResult<()> {
         let (task, options) = (&self.context.task, &self.call.options);
-        let mut state = following.state(output.response.take());
+        let mut state = job.state(output.response.take());
         let mut lost = None;
         let deadline = match task {
             Some(task) => task.deadline,
@@ -267,19 +265,19 @@ impl<'a> Polling<'a> {
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
             let progress = self.context.progress.with_offset(output.progress);
             let followed =
-                following.poll_until_done(self.tools.caller(), deadline, &progress, state);
+                job.poll_until_done(self.tools.operation_executor(), deadline, &progress, state);
             match followed.await {
-                PollOutcome::Finished(ended) => state = ended,
+                PollOutcome::Finished(latest) => state = latest,
                 PollOutcome::TimedOut(latest) => state = latest,
                 PollOutcome::Lost { latest, error } => {
                     state = latest;
-                    lost = Some(ToolError::from_call_error(following.operation(), error));
+                    lost = Some(ToolError::from_call_error(job.operation(), error));
                 }
             }
         }
-        let next = || follow_up::next_calls(self.tools.registry(), &self.call.tool, following);
+        let next = || follow_up::next_calls(self.tools.registry(), &self.call.tool, job);
         if task.is_some() && !state.is_final && !state.is_blocked {
-            return Err(Box::new(ToolError::Unfinished(UnfinishedWork {
+            return Err(Box::new(ToolError::Unfinished(UnfinishedJob {
                 operation: self.operation.name,
                 status: state.status,
                 cause: lost,
@@ -289,66 +287,68 @@ impl<'a> Polling<'a> {
         if let Some(lost) = lost {
             let headline = error_messages::headline(&lost);
             output.warnings.push(format!(
-                "it was started, but cannot be read any more: {headline}"
+                "it was started, but can no longer be read: {headline}"
             ));
         }
         if !self.operation.read_only || options.waits() {
             let is_complete = json!(state.is_final);
-            output.work.insert("isComplete".to_owned(), is_complete);
+            output
+                .job_fields
+                .insert("isComplete".to_owned(), is_complete);
             if !state.is_final {
-                output.work.extend(next());
+                output.job_fields.extend(next());
             }
         }
-        output.response = sanitized(state.response).await;
+        output.response = sanitize_response(state.response).await;
         Ok(())
     }
 
-    /// Returns existing work of the kind that a call starts without identifying it, if the caller wants to wait.
-    pub(super) async fn existing_work(
+    /// Returns existing jobs of the kind that a call starts without identifying them, if the caller wants to wait.
+    pub(super) async fn existing_jobs(
         &self,
         arguments: &Map<String, Value>,
-    ) -> Option<Vec<WorkHandle>> {
+    ) -> Option<Vec<JobHandle>> {
         let waits = self.context.task.is_some() || !self.call.options.wait().is_zero();
         if !waits || !is_anonymous(self.operation) {
             return None;
         }
         let found = self.find_recent(arguments).await;
         let found = found?.ok()?;
-        Some(found.matching.iter().map(WorkHandle::of).collect())
+        Some(found.matching.iter().map(JobHandle::from).collect())
     }
 
-    /// Searches for recent work of the kind that the operation starts.
+    /// Searches for recent jobs of the kind that the operation starts.
     async fn find_recent(
         &self,
         arguments: &Map<String, Value>,
     ) -> Option<Result<JobMatches, JobSearchError>> {
         let since = milliseconds(SystemTime::now() - SEARCH_WINDOW);
         let deadline = Instant::now() + SEARCH_TIMEOUT;
-        let caller = self.tools.caller();
-        RemoteJob::find(caller, self.operation, arguments, since, deadline).await
+        let executor = self.tools.operation_executor();
+        RemoteJob::find(executor, self.operation, arguments, since, deadline).await
     }
 
-    /// Searches for work that a call has just started without identifying it.
+    /// Searches for a job that a call has just started without identifying it.
     async fn find_started(
         &self,
         task: Option<&TaskCall>,
         arguments: &Map<String, Value>,
-        before: &[WorkHandle],
+        before: &[JobHandle],
     ) -> Option<RemoteJob> {
         for _ in 0..MAX_SEARCHES {
             let found = self.find_recent(arguments).await;
             let found = found?.unwrap_or_default();
-            let works = found
-                .matching
-                .into_iter()
-                .map(|one| (WorkHandle::of(&one), one));
-            for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
+            for job in found.matching {
+                let handle = JobHandle::from(&job);
+                if before.contains(&handle) {
+                    continue;
+                }
                 match task {
-                    Some(task) if !task.tracker.adopt(work).await => {}
-                    Some(_) => return Some(following),
+                    Some(task) if !task.tracker.adopt(handle).await => {}
+                    Some(_) => return Some(job),
                     None => {
-                        self.claim_for_call(&following);
-                        return Some(following);
+                        self.claim_for_call(&job);
+                        return Some(job);
                     }
                 }
             }
@@ -357,10 +357,10 @@ impl<'a> Polling<'a> {
         None
     }
 
-    /// Returns the call that lists the work of the operation.
+    /// Returns the call that lists the jobs of the operation.
     fn list_call(&self, arguments: &Map<String, Value>) -> Option<Value> {
-        let marker = self.operation.behavior.long_running.as_ref();
-        let find = marker.and_then(|marker| marker.find.as_ref())?;
+        let long_running = self.operation.behavior.long_running.as_ref();
+        let find = long_running.and_then(|long_running| long_running.find.as_ref())?;
         let argument = |(name, source): (&String, &String)| {
             let value = arguments.get(source.strip_prefix('$')?)?;
             Some((name.clone(), value.clone()))
@@ -371,45 +371,45 @@ impl<'a> Polling<'a> {
     }
 }
 
-/// Returns whether Exa lists the work that an operation starts.
+/// Returns whether Exa lists the jobs that an operation starts.
 fn is_listed(operation: &Operation) -> bool {
-    let marker = operation.behavior.long_running.as_ref();
-    marker.is_some_and(|marker| marker.find.is_some())
+    let long_running = operation.behavior.long_running.as_ref();
+    long_running.is_some_and(|long_running| long_running.find.is_some())
 }
 
-/// Returns whether the response of an operation does not identify the work that it starts.
+/// Returns whether the response of an operation does not identify the job that it starts.
 fn is_anonymous(operation: &Operation) -> bool {
     let find = operation
         .behavior
         .long_running
         .as_ref()
-        .and_then(|marker| marker.find.as_ref());
+        .and_then(|long_running| long_running.find.as_ref());
     find.is_some_and(|find| find.same.is_empty())
 }
 
-/// Adopts the oldest unclaimed work; `None` if it cannot be determined which work that is.
-async fn adopt_oldest(task: &TaskCall, found: JobMatches) -> Option<PreviousWork> {
-    for following in found.matching {
-        if task.tracker.adopt(WorkHandle::of(&following)).await {
-            return Some(PreviousWork::Found(following));
+/// Adopts the oldest unclaimed job; `None` if it cannot be determined which job that is.
+async fn adopt_oldest(task: &TaskCall, found: JobMatches) -> Option<PreviousJob> {
+    for job in found.matching {
+        if task.tracker.adopt(JobHandle::from(&job)).await {
+            return Some(PreviousJob::Found(job));
         }
         if !task.tracker.is_active() {
-            return Some(PreviousWork::None);
+            return Some(PreviousJob::None);
         }
     }
-    for following in found.possible {
+    for job in found.possible {
         if !task
             .tracker
-            .is_claimed_by_other(WorkHandle::of(&following))
+            .is_claimed_by_other(JobHandle::from(&job))
             .await
         {
             return None;
         }
     }
-    Some(PreviousWork::None)
+    Some(PreviousJob::None)
 }
 
-/// Describes why a search for work was inconclusive.
+/// Describes why a search for a job was inconclusive.
 fn reason(undecided: JobSearchError) -> String {
     match undecided {
         JobSearchError::ListFailed { list, error } => {
@@ -433,7 +433,7 @@ fn may_have_arrived(error: &OperationError) -> bool {
     };
     match error.kind {
         ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
-        // An overloaded server has not started the work.
+        // An overloaded server has not started the job.
         ExaErrorKind::Api(status) => status >= 500 && status != 503 || error.is_from_gateway(),
         _ => error.is_from_gateway(),
     }

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use super::cache::{CachedResult, NewResult, RequestedView};
 use super::call::OperationCall;
 use super::error::ToolError;
-use super::operation_run::{CallOutput, OperationRun};
+use super::operation_runner::{CallOutput, OperationRunner};
 use super::outcome::ToolResult;
-use super::{host, options};
+use super::{options, toolhost};
 use crate::render::{self, Envelope, RenderInput, Rendered, View};
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Operation;
 
-impl OperationRun<'_> {
+impl OperationRunner<'_> {
     /// Caches a new response and renders it.
     pub(super) async fn render_new(
         &self,
@@ -30,10 +30,10 @@ impl OperationRun<'_> {
             ..
         } = self.call;
         let mut tool_fields = match self.call.entry() {
-            Some(entry) => host::role_fields(entry, &output.arguments, &output.response),
+            Some(entry) => toolhost::role_fields(entry, &output.arguments, &output.response),
             None => Map::new(),
         };
-        for (name, value) in output.work {
+        for (name, value) in output.job_fields {
             tool_fields.entry(name).or_insert(value);
         }
         let response = output.response;

@@ -5,12 +5,11 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::call::ToolCall;
-use super::plan::{Hints, Plan, ToolFile};
 use super::schema::Schema;
 use super::{parse, routing, task_call};
 use crate::operations::validation::InputSchema;
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolFile, ToolHints, ToolPlan};
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +50,9 @@ pub struct ToolDefinition {
     /// The JSON Schema of the arguments.
     pub input_schema: Schema,
     /// The annotations, such as read-only.
-    pub hints: Hints,
-    /// The tool can start long-running work.
-    pub starts_work: bool,
+    pub hints: ToolHints,
+    /// The tool can start a long-running job.
+    pub starts_job: bool,
 }
 
 /// A tool and how its calls are executed.
@@ -61,7 +60,7 @@ pub(super) struct Tool {
     pub(super) definition: ToolDefinition,
     /// The schema prepared for validation, created by the first call.
     schema: OnceLock<InputSchema>,
-    pub(super) plan: Plan,
+    pub(super) plan: ToolPlan,
     tokens: usize,
 }
 
@@ -82,7 +81,7 @@ impl Tool {
                 description: definition.description,
                 input_schema: Schema::in_file(text),
                 hints: definition.annotations,
-                starts_work: task_call::can_start(&file.plan),
+                starts_job: task_call::can_start(&file.plan),
             },
             plan: file.plan,
             tokens: file.tokens,
@@ -159,7 +158,7 @@ impl ToolRegistry {
     }
 
     /// Returns the enabled tools that are in a list of sets and tools.
-    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+    pub(crate) fn narrow(&self, list: &str) -> Result<Self, SelectError> {
         let wanted = select(list)?;
         let is_wanted = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
         let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(is_wanted).cloned().collect();
@@ -206,7 +205,7 @@ impl ToolRegistry {
 
     /// Returns whether a tool creates notes.
     pub(super) fn has_notes(&self) -> bool {
-        self.iter().any(|tool| matches!(tool.plan, Plan::Note))
+        self.iter().any(|tool| matches!(tool.plan, ToolPlan::Note))
     }
 
     /// Returns whether the tools can read websets and their items.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::plan::Plan;
 use super::registry::Tool;
+use exa_mcp_model::ToolPlan;
 
 /// Describes how to call an operation with these tools.
 pub(super) fn route_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
@@ -17,13 +17,13 @@ fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
     let name = &tool.definition.name;
     let alone = |rank| Some((rank, format!("`{name}`")));
     match &tool.plan {
-        Plan::Named(plan) if plan.operation == operation && plan.fixed.is_empty() => alone(0),
-        Plan::Named(plan) if plan.operation == operation => alone(4),
-        Plan::Operation { operation: own } if own == operation => alone(1),
-        Plan::Dispatcher { operations } if operations.iter().any(|own| own == operation) => {
+        ToolPlan::Named(plan) if plan.operation == operation && plan.fixed.is_empty() => alone(0),
+        ToolPlan::Named(plan) if plan.operation == operation => alone(4),
+        ToolPlan::Operation { operation: own } if own == operation => alone(1),
+        ToolPlan::Dispatcher { operations } if operations.iter().any(|own| own == operation) => {
             Some((2, format!("`{name}` with operation `{operation}`")))
         }
-        Plan::Host { entries } => {
+        ToolPlan::Toolhost { entries } => {
             let mut entries = entries.iter();
             let entry = entries.find(|entry| entry.operation.as_deref() == Some(operation))?;
             Some((3, format!("`{name}` with operation `{}`", entry.name)))

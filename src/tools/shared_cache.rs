@@ -40,11 +40,8 @@ pub(super) struct SharedCache<'a> {
 /// A cached result in the store.
 #[derive(Serialize, Deserialize)]
 struct StoredResult {
-    #[serde(rename = "title")]
     title: String,
-    #[serde(rename = "operation")]
     operation: String,
-    #[serde(rename = "results")]
     results: usize,
     /// Milliseconds since 1970.
     #[serde(rename = "kept_at")]
@@ -53,7 +50,6 @@ struct StoredResult {
     response: String,
     #[serde(rename = "asked")]
     requested_level: Option<String>,
-    #[serde(rename = "extract")]
     extract: Option<usize>,
 }
 
@@ -63,7 +59,7 @@ impl DocumentFormat for StoredResult {
 
 impl<'a> SharedCache<'a> {
     /// Returns the cache in a store, if the store is shared and the cache is enabled.
-    pub(super) fn of(store: &'a dyn Store, limits: CacheLimits) -> Option<Self> {
+    pub(super) fn open(store: &'a dyn Store, limits: CacheLimits) -> Option<Self> {
         let wanted = store.is_remote() && !limits.is_disabled();
         let ttl = limits.ttl;
         wanted.then_some(Self { store, ttl })

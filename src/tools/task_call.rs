@@ -1,4 +1,4 @@
-//! Calls on behalf of tasks, and the long-running work that they start.
+//! Calls on behalf of tasks, and the long-running jobs that they start.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,22 +9,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::plan::Plan;
 use crate::operations::{self, RemoteJob};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Operation, ToolPlan};
 
-/// A reference to work at Exa: the operation that reads it, and its arguments.
+/// A reference to a job at Exa: the operation that reads it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkHandle {
+pub struct JobHandle {
     /// The operation.
-    #[serde(rename = "get")]
     pub get: String,
     /// Its arguments.
-    #[serde(rename = "arguments")]
     pub arguments: Map<String, Value>,
 }
 
-impl fmt::Display for WorkHandle {
+impl fmt::Display for JobHandle {
     /// Writes the operation and the ids, for logs and as a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.get)?;
@@ -33,44 +30,45 @@ impl fmt::Display for WorkHandle {
     }
 }
 
-impl WorkHandle {
-    /// Returns a reference to followed work.
-    pub(super) fn of(following: &RemoteJob) -> Self {
-        let (get, arguments) = following.poll_call();
+impl From<&RemoteJob> for JobHandle {
+    fn from(job: &RemoteJob) -> Self {
+        let (get, arguments) = job.poll_call();
         Self {
             get: get.to_owned(),
             arguments,
         }
     }
+}
 
-    /// Returns a key that is unique among all runs; `None` if the operation does not exist any more.
+impl JobHandle {
+    /// Returns a key that is unique among all jobs; `None` if the operation no longer exists.
     pub fn key(&self) -> Option<String> {
-        self.following().map(|following| following.key())
+        self.to_job().map(|job| job.key())
     }
 
-    /// Returns how to follow the work; `None` if the operation does not exist any more.
-    pub(super) fn following(&self) -> Option<RemoteJob> {
+    /// Returns the job; `None` if the operation no longer exists.
+    pub(super) fn to_job(&self) -> Option<RemoteJob> {
         RemoteJob::from_poll(&self.get, self.arguments.clone())
     }
 }
 
-/// Records the work of a task.
-pub trait WorkTracker: Send + Sync {
-    /// Records work that the task has just started. Returns `false` if another task has it, or if the task was
+/// Records the job of a task.
+pub trait JobTracker: Send + Sync {
+    /// Records a job that the task has just started. Returns `false` if another task has it, or if the task was
     /// cancelled.
-    fn record(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
+    fn record(&self, job: JobHandle) -> BoxFuture<'_, bool>;
 
-    /// Adopts work that was found in a list. Returns `false` if another owner has it, or if the task was cancelled.
-    fn adopt(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
+    /// Adopts a job that was found in a list. Returns `false` if another owner has it, or if the task was cancelled.
+    fn adopt(&self, job: JobHandle) -> BoxFuture<'_, bool>;
 
-    /// Returns whether another owner has the work.
-    fn is_claimed_by_other(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
+    /// Returns whether another owner has the job.
+    fn is_claimed_by_other(&self, job: JobHandle) -> BoxFuture<'_, bool>;
 
     /// Returns whether the task was not cancelled.
     fn is_active(&self) -> bool;
 }
 
-/// A call on behalf of a task, which ends when its work does.
+/// A call on behalf of a task, which ends when its job does.
 #[derive(Clone)]
 pub struct TaskCall {
     /// The deadline of the call.
@@ -78,18 +76,18 @@ pub struct TaskCall {
     /// When the task was created, in milliseconds since 1970.
     pub created: u64,
     /// Whether an earlier process made the call.
-    pub attempt: Attempt,
-    /// Records the work that the call starts.
-    pub tracker: Arc<dyn WorkTracker>,
+    pub attempt: TaskAttempt,
+    /// Records the job that the call starts.
+    pub tracker: Arc<dyn JobTracker>,
 }
 
 /// Whether the call of a task was made before.
 #[derive(Clone)]
-pub enum Attempt {
+pub enum TaskAttempt {
     /// The call was not made before.
     First,
-    /// A process that has ended made the call; this is the work that Exa confirmed to it.
-    Resumed(Option<WorkHandle>),
+    /// A process that has ended made the call; this is the job that Exa confirmed to it.
+    Resumed(Option<JobHandle>),
 }
 
 /// Limits of tasks.
@@ -130,21 +128,21 @@ impl Default for TaskLimits {
     }
 }
 
-/// Returns whether an operation starts long-running work.
+/// Returns whether an operation starts a long-running job.
 pub(super) fn starts(operation: &Operation) -> bool {
     operation.behavior.long_running.is_some() && !operation.read_only
 }
 
-/// Returns whether a tool can start long-running work.
-pub(super) fn can_start(plan: &Plan) -> bool {
+/// Returns whether a tool can start a long-running job.
+pub(super) fn can_start(plan: &ToolPlan) -> bool {
     let is_long = |name: &str| operations::find(name).is_some_and(starts);
     match plan {
-        Plan::Operation { operation } => is_long(operation),
-        Plan::Named(plan) => is_long(&plan.operation),
-        Plan::Dispatcher { operations } => operations.iter().any(|name| is_long(name)),
-        Plan::Host { entries } => entries
+        ToolPlan::Operation { operation } => is_long(operation),
+        ToolPlan::Named(plan) => is_long(&plan.operation),
+        ToolPlan::Dispatcher { operations } => operations.iter().any(|name| is_long(name)),
+        ToolPlan::Toolhost { entries } => entries
             .iter()
             .any(|entry| entry.operation.as_deref().is_some_and(is_long)),
-        Plan::Note | Plan::Suggest { .. } => false,
+        ToolPlan::Note | ToolPlan::Suggest { .. } => false,
     }
 }

@@ -54,7 +54,7 @@ impl BufferedEvents {
         }
     }
 
-    fn of(self, owner: &Identity) -> Vec<ResourceEvent> {
+    fn into_events_of(self, owner: &Identity) -> Vec<ResourceEvent> {
         if self.is_incomplete {
             return vec![ResourceEvent::ListChanged, ResourceEvent::Lagged];
         }
@@ -132,7 +132,7 @@ impl PendingSubscription {
     pub(super) fn subscribe(self, owner: &Identity) -> Subscription {
         let subscription = self.watchers.subscribe(owner);
         let buffered = lock(&self.watchers.0).buffered.remove(&self.id);
-        for event in buffered.unwrap_or_default().of(owner) {
+        for event in buffered.unwrap_or_default().into_events_of(owner) {
             subscription.mailbox.put(&event);
         }
         subscription

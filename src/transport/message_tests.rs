@@ -10,7 +10,7 @@ fn decode_text(text: &str) -> IncomingMessage {
     decode(parse_json(text.as_bytes()).unwrap().unwrap())
 }
 
-/// The code and the id of a refusal.
+/// Returns the code and the id of an error.
 fn rejection(text: &str) -> (i32, Value) {
     match decode_text(text) {
         IncomingMessage::Invalid { id, error } => (error.code.0, id),
@@ -114,7 +114,7 @@ fn truncates_long_error_messages() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"a","arguments":"{name}"}}}}"#
     );
     let IncomingMessage::Invalid { error, .. } = decode_text(&text) else {
-        panic!("not refused")
+        panic!("not rejected")
     };
     assert!(error.message.chars().count() < 400, "{}", error.message);
 }

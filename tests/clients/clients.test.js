@@ -1,4 +1,4 @@
-// The server as the TypeScript SDK and the Inspector's command line see it.
+// The server with the TypeScript SDK and the Inspector's command line.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -15,11 +15,11 @@ import {
   here,
   httpAddress,
   tokens,
-  ways,
+  connectors,
 } from "./support.js";
 
-for (const [way, open] of Object.entries(ways)) {
-  describe(`TypeScript SDK, ${way}`, () => {
+for (const [transportName, open] of Object.entries(connectors)) {
+  describe(`TypeScript SDK, ${transportName}`, () => {
     let session;
 
     before(async () => {
@@ -31,7 +31,7 @@ for (const [way, open] of Object.entries(ways)) {
       await session.client.close();
     });
 
-    test("the server introduces itself", () => {
+    test("initialize returns name, version and capabilities", () => {
       const { client } = session;
       const server = client.getServerVersion();
       assert.equal(server.name, "exa-mcp-server");
@@ -42,7 +42,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), capabilities);
     });
 
-    test("tools are listed whole", async () => {
+    test("all tools are listed", async () => {
       const { tools, nextCursor } = await session.client.listTools();
       assert.ok(tools.some(({ name }) => name === calls.good.name));
       assert.equal(nextCursor, undefined);
@@ -53,20 +53,20 @@ for (const [way, open] of Object.entries(ways)) {
       }
     });
 
-    test("a call gives text and structured content", async () => {
+    test("a call returns text and structured content", async () => {
       const result = await session.client.callTool(calls.good);
       assert.equal(result.isError, false);
       assert.equal(result.content[0].type, "text");
       assert.equal(typeof result.structuredContent, "object");
     });
 
-    test("a failed call is a result that says so", async () => {
+    test("a failed call is a result with isError", async () => {
       const result = await session.client.callTool(calls.bad);
       assert.equal(result.isError, true);
       assert.ok(result.content[0].text);
     });
 
-    test("what does not exist is an error with the right code", async () => {
+    test("unknown names are errors with the right code", async () => {
       const { client } = session;
       const near = `${calls.good.name}x`;
       await assert.rejects(client.callTool({ name: near, arguments: {} }), (error) => {
@@ -86,13 +86,13 @@ for (const [way, open] of Object.entries(ways)) {
       await client.callTool(calls.good, undefined, { onprogress: () => {} });
     });
 
-    test("many calls run at once", async () => {
+    test("many calls run concurrently", async () => {
       const running = Array.from({ length: 64 }, () => session.client.callTool(calls.good));
       const results = await Promise.all(running);
       assert.ok(results.every(({ isError }) => isError === false));
     });
 
-    test("a cancelled call is not answered", { skip: !calls.slow }, async () => {
+    test("a cancelled call gets no response", { skip: !calls.slow }, async () => {
       const { client, received } = session;
       const abort = new AbortController();
       const call = client.callTool(calls.slow, undefined, { signal: abort.signal });
@@ -106,7 +106,7 @@ for (const [way, open] of Object.entries(ways)) {
     });
 
     for (const [set, examples] of Object.entries(calls.sets ?? {})) {
-      test(`tools of the set ${set} answer`, async () => {
+      test(`tools of the set ${set} succeed`, async () => {
         const { client } = await open({ tools: set });
         for (const example of examples) {
           const result = await client.callTool(example);
@@ -118,8 +118,8 @@ for (const [way, open] of Object.entries(ways)) {
   });
 }
 
-describe("the end", () => {
-  test("the server ends by itself when its input is closed", async () => {
+describe("shutdown", () => {
+  test("the server exits when its input is closed", async () => {
     const { client } = await connect();
     await client.callTool(calls.good);
     const start = Date.now();
@@ -128,7 +128,7 @@ describe("the end", () => {
     assert.ok(Date.now() - start < 1500);
   });
 
-  test("a running call does not keep the client waiting", { skip: !calls.slow }, async () => {
+  test("a running call does not delay the shutdown", { skip: !calls.slow }, async () => {
     const { client } = await connect();
     const call = client.callTool(calls.slow);
     await sleep(100);
@@ -136,10 +136,10 @@ describe("the end", () => {
   });
 });
 
-/** What the Inspector is told of each way to reach the server. */
+/** The Inspector's arguments for each transport. */
 const targets = {
   stdio: () => {
-    // The Inspector hands on only the variables that it is told to.
+    // The Inspector passes on only the variables that are listed.
     const variables = ["EXA_BASE_URL", "EXA_API_KEY", "NO_PROXY"].filter((name) => process.env[name]);
     const environment = variables.flatMap((name) => ["-e", `${name}=${process.env[name]}`]);
     return [...environment, command, ...args];
@@ -150,7 +150,7 @@ const targets = {
   },
 };
 
-/** Runs the Inspector's command line, which wants a newer node than most have. */
+/** Runs the Inspector's command line, which needs a recent node. */
 function inspect(target, era, ...options) {
   const bin = join(here, "node_modules/.bin");
   const inspector = [join(bin, "mcp-inspector"), "--cli", ...target];
@@ -167,12 +167,12 @@ const inspections = [
   ...["legacy", "modern"].map((era) => ["Streamable HTTP", era]),
 ];
 
-for (const [way, era] of inspections) {
-  describe(`Inspector, ${way}, ${era}`, { concurrency: true }, () => {
+for (const [transportName, era] of inspections) {
+  describe(`Inspector, ${transportName}, ${era}`, { concurrency: true }, () => {
     let target;
 
     before(async () => {
-      target = await targets[way]();
+      target = await targets[transportName]();
     });
 
     const call = ({ name, arguments: given }) => {
@@ -181,7 +181,7 @@ for (const [way, era] of inspections) {
       return inspect(target, era, "--method", "tools/call", ...tool);
     };
 
-    test("lists tools whose schemas travel well", async () => {
+    test("lists tools with portable schemas", async () => {
       const listed = await inspect(target, era, "--method", "tools/list", "--strict");
       assert.equal(listed.code, 0, listed.stderr);
       const { tools } = JSON.parse(listed.stdout);
@@ -194,7 +194,7 @@ for (const [way, era] of inspections) {
       assert.equal(JSON.parse(called.stdout).isError, false);
     });
 
-    test("sees failures", async () => {
+    test("reports failures", async () => {
       const failed = await call(calls.bad);
       assert.notEqual(failed.code, 0);
       assert.equal(JSON.parse(failed.stdout).isError, true);
@@ -206,7 +206,7 @@ for (const [way, era] of inspections) {
 }
 
 for (const era of ["legacy", "modern"]) {
-  test(`the Inspector is told that its token is wrong, ${era}`, async () => {
+  test(`the Inspector reports an invalid token, ${era}`, async () => {
     const target = await targets["Streamable HTTP"]("wrong");
     const refused = await inspect(target, era, "--method", "tools/list");
     assert.notEqual(refused.code, 0);

@@ -1,4 +1,4 @@
-"""A server that people share, over HTTP."""
+"""A shared HTTP server."""
 
 import os
 import re
@@ -25,31 +25,31 @@ class HttpServer:
     def __init__(self, address):
         self.address = address
 
-    def connect(self, mode, tools="default", token=ANN, **powers):
-        """A client that shows a token; the address narrows the tools down to a set."""
+    def connect(self, mode, tools="default", token=ANN, **options):
+        """Returns a client with a token; the URL restricts the tools to a set."""
         transport = streams(f"{self.address}/mcp?tools={tools}", token)
-        return Client(transport, mode=mode, read_timeout_seconds=30, **powers)
+        return Client(transport, mode=mode, read_timeout_seconds=30, **options)
 
-    def connect_over_sse(self, token=ANN, **powers):
-        """The same over the transport of 2024-11-05."""
-        transport = sse_client(f"{self.address}/sse", headers=bearing(token))
-        return Client(transport, mode="legacy", read_timeout_seconds=30, **powers)
+    def connect_over_sse(self, token=ANN, **options):
+        """Like `connect`, over the HTTP+SSE transport of 2024-11-05."""
+        transport = sse_client(f"{self.address}/sse", headers=bearer_headers(token))
+        return Client(transport, mode="legacy", read_timeout_seconds=30, **options)
 
     def page(self, path, token):
-        """One of the server's own pages."""
-        response = httpx2.get(self.address + path, headers=bearing(token))
+        """Requests one of the server's own pages."""
+        response = httpx2.get(self.address + path, headers=bearer_headers(token))
         response.raise_for_status()
         return response.json()
 
 
-def bearing(token):
+def bearer_headers(token):
     return {"Authorization": f"Bearer {token}"}
 
 
 @asynccontextmanager
 async def streams(address, token):
     async with (
-        httpx2.AsyncClient(headers=bearing(token), timeout=30) as client,
+        httpx2.AsyncClient(headers=bearer_headers(token), timeout=30) as client,
         streamable_http_client(address, http_client=client) as both,
     ):
         yield both
@@ -69,21 +69,21 @@ def http_server():
     options = ["--tools", sets, "http", "--listen", "127.0.0.1:0"]
     server = subprocess.Popen([*command, *options], env=environment, stderr=subprocess.PIPE, text=True)
     with server:
-        said = []
+        log = []
         address = None
         while address is None:
             line = server.stderr.readline()
-            assert line, f"the server did not start: {''.join(said)}"
-            said.append(line)
+            assert line, f"the server did not start: {''.join(log)}"
+            log.append(line)
             address = re.search(r"http://[0-9.:]+(?=/mcp)", line)
-        # Emptied all the time: a full pipe would stop the server.
-        reader = threading.Thread(target=lambda: said.extend(server.stderr), daemon=True)
+        # The pipe is drained continuously: a full pipe would block the server.
+        reader = threading.Thread(target=lambda: log.extend(server.stderr), daemon=True)
         reader.start()
         try:
             yield HttpServer(address[0])
-            assert server.poll() is None, f"the server ended by itself: {''.join(said)}"
+            assert server.poll() is None, f"the server exited: {''.join(log)}"
         finally:
             server.terminate()
             server.wait(timeout=30)
             reader.join(timeout=30)
-    assert "panicked at" not in "".join(said), "".join(said)
+    assert "panicked at" not in "".join(log), "".join(log)

@@ -1,4 +1,4 @@
-// A server that people share, as each of them sees it with the TypeScript SDK.
+// A shared server with the TypeScript SDK.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -19,7 +19,7 @@ const create = (args) => ({
   arguments: { operation: "websets.create", args },
 });
 
-/** Asks one of the server's own pages. */
+/** Requests one of the server's own pages. */
 async function page(path, token) {
   const headers = { Authorization: `Bearer ${token}` };
   const response = await fetch(new URL(path, await httpServer()), { headers });
@@ -27,10 +27,10 @@ async function page(path, token) {
   return response.json();
 }
 
-const ways = { "Streamable HTTP": connectOverHttp, "HTTP with SSE": connectOverSse };
+const connectors = { "Streamable HTTP": connectOverHttp, "HTTP with SSE": connectOverSse };
 
-for (const [way, open] of Object.entries(ways)) {
-  describe(way, () => {
+for (const [transportName, open] of Object.entries(connectors)) {
+  describe(transportName, () => {
     let ann;
     let bob;
 
@@ -40,20 +40,20 @@ for (const [way, open] of Object.entries(ways)) {
     });
 
     after(async () => {
-      // The SDK forgets a call before it reads progress that comes together with its answer.
+      // The SDK forgets a call before it reads progress that arrives together with the response.
       const late = ({ message }) => message.includes("progress notification for an unknown token");
       const failures = [...ann.failures, ...bob.failures].filter((failure) => !late(failure));
       assert.deepEqual(failures, []);
       await Promise.all([ann.client.close(), bob.client.close()]);
     });
 
-    test("a wrong token is refused and the client is told", async () => {
+    test("an invalid token is rejected", async () => {
       for (const token of ["wrong", "", tokens.ann.toUpperCase()]) {
         await assert.rejects(open({ token }), hasCode(401));
       }
     });
 
-    test("progress is told while a call waits", async () => {
+    test("progress is reported while a call waits", async () => {
       const steps = [];
       const call = create({ search: { query: "banks", count: 2 }, wait_seconds: 30 });
       const result = await ann.client.callTool(call, undefined, {
@@ -66,7 +66,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.equal(kinds.at(-1), "answer", "progress after the end");
     });
 
-    test("what is one's own is nobody else's", async () => {
+    test("users cannot access each other's data", async () => {
       await ann.client.listTools();
       const { tasks } = ann.client.experimental;
       const call = create({ search: { query: "banks", count: 1 } });
@@ -80,7 +80,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.equal((await tasks.cancelTask(taskId)).status, "cancelled");
     });
 
-    test("calls are counted to whoever makes them", async () => {
+    test("calls are counted per user", async () => {
       const counted = () =>
         Promise.all([page("/mcp/usage", tokens.ann), page("/mcp/usage", tokens.bob)]);
       const before = await counted();
@@ -94,7 +94,7 @@ for (const [way, open] of Object.entries(ways)) {
   });
 }
 
-test("a session that its client ended is gone", async () => {
+test("a session that its client ended no longer exists", async () => {
   const { client, transport } = await connectOverHttp();
   await client.listTools();
   const { sessionId } = transport;

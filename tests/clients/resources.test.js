@@ -1,4 +1,4 @@
-// Resources, prompts, completion and notes as the TypeScript SDK sees them.
+// Resources, prompts, completion and notes with the TypeScript SDK.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -10,12 +10,12 @@ import {
 
 import { connect, hasCode } from "./support.js";
 
-/** The next notification of a kind. */
+/** Waits for the next notification of a kind. */
 function next(client, schema) {
   return new Promise((resolve) => client.setNotificationHandler(schema, resolve));
 }
 
-/** Makes a webset and gives its address. */
+/** Creates a webset and returns its URI. */
 async function webset(client, externalId) {
   const args = { search: { query: "databases" }, externalId };
   const call = { operation: "websets.create", args };
@@ -59,7 +59,7 @@ describe("TypeScript SDK", () => {
     assert.ok(patterns.includes("note:///{id}"));
   });
 
-  test("a kept answer is a resource", async () => {
+  test("a cached result is a resource", async () => {
     const search = { query: "heat pumps", numResults: 2 };
     const answer = await client.callTool({ name: "web_search_exa", arguments: search });
     const { cacheId } = answer.structuredContent.metadata;
@@ -83,7 +83,7 @@ describe("TypeScript SDK", () => {
     assert.ok(resources.some(({ uri }) => uri === link.uri));
   });
 
-  test("a followed webset is told when it changes", async () => {
+  test("a subscriber is notified when a webset changes", async () => {
     const uri = await webset(client, `ts-${process.pid}`);
     await client.subscribeResource({ uri });
     const updated = next(client, ResourceUpdatedNotificationSchema);

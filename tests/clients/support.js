@@ -1,4 +1,4 @@
-// What the tests share.
+// Shared helpers.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -19,10 +19,10 @@ export const calls = JSON.parse(
   process.env.EXA_MCP_TEST_CALLS ?? readFileSync(join(here, "calls.json"), "utf8"),
 );
 
-/** Whose token is whose on the server that HTTP clients share. */
+/** The tokens of the users of the shared HTTP server. */
 export const tokens = { admin: "admin-of-tests", ann: "token-of-ann", bob: "token-of-bob" };
 
-/** Connects a client that also keeps every message it receives; `elicit` answers for its user. */
+/** Connects a client that records every received message; `elicit` responds for its user. */
 async function attach(transport, elicit) {
   const capabilities = elicit ? { elicitation: { form: {} } } : {};
   const client = new Client({ name: "test", version: "1.0.0" }, { capabilities });
@@ -39,22 +39,22 @@ async function attach(transport, elicit) {
   return { client, transport, received, failures };
 }
 
-/** Starts a server of its own for the client and talks to it over standard input and output. */
+/** Starts a server for the client and connects over stdio. */
 export function connect({ tools, elicit } = {}) {
   const all = [...args, ...(tools ? ["--tools", tools] : [])];
   const transport = new StdioClientTransport({ command, args: all, env: process.env, stderr: "pipe" });
-  let said = "";
+  let log = "";
   transport.stderr.on("data", (data) => {
-    said += data;
-    // What it says of failed calls is expected, that is not.
-    if (said.includes("panicked at")) throw new Error(`the server panicked: ${said}`);
+    log += data;
+    // Messages about failed calls are expected; panics are not.
+    if (log.includes("panicked at")) throw new Error(`the server panicked: ${log}`);
   });
   return attach(transport, elicit);
 }
 
 let started;
 
-/** The address of a server over HTTP, started when it is first asked for; it ends with this process. */
+/** Returns the address of the shared HTTP server, which starts on first use and exits with this process. */
 export function httpServer() {
   started ??= new Promise((resolve, reject) => {
     const env = {
@@ -68,24 +68,24 @@ export function httpServer() {
     const all = [...args, "--tools", sets, "http", "--listen", "127.0.0.1:0"];
     const server = spawn(command, all, { env, stdio: ["ignore", "ignore", "pipe"] });
     process.on("exit", () => server.kill());
-    // A process that is ended from outside would leave the server behind.
+    // A process that is killed by a signal would leave the server behind.
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-    let said = "";
+    let log = "";
     let listens = false;
     server.on("exit", (code, signal) => {
-      const error = new Error(`the server ended with ${code ?? signal}: ${said}`);
-      // Once it listens nobody waits for it, and only an exception fails the tests.
+      const error = new Error(`the server ended with ${code ?? signal}: ${log}`);
+      // Once the server listens, the promise is resolved, and only an exception fails the tests.
       if (listens) throw error;
       reject(error);
     });
     server.stderr.on("data", (data) => {
-      said += data;
-      if (said.includes("panicked at")) throw new Error(`the server panicked: ${said}`);
-      const [address] = said.match(/http:[/][/][0-9.:]+(?=[/]mcp)/) ?? [];
+      log += data;
+      if (log.includes("panicked at")) throw new Error(`the server panicked: ${log}`);
+      const [address] = log.match(/http:[/][/][0-9.:]+(?=[/]mcp)/) ?? [];
       if (!address) return;
       listens = true;
       resolve(address);
-      // From now on neither the server nor what it says keeps this process alive.
+      // From now on neither the server nor its output keeps this process alive.
       server.unref();
       server.stderr.unref();
     });
@@ -93,29 +93,29 @@ export function httpServer() {
   return started;
 }
 
-/** The address of a path on that server, which narrows its tools down to a set. */
+/** Returns the URL of a path on the shared server, restricted to a tool set. */
 export async function httpAddress(path, tools = "default") {
   const address = new URL(path, await httpServer());
   address.searchParams.set("tools", tools);
   return address;
 }
 
-const bearing = (token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+const withToken = (token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
 
-/** Talks to the shared server over Streamable HTTP. */
+/** Connects to the shared server over Streamable HTTP. */
 export async function connectOverHttp({ tools, elicit, token = tokens.ann } = {}) {
   const address = await httpAddress("/mcp", tools);
-  return attach(new StreamableHTTPClientTransport(address, bearing(token)), elicit);
+  return attach(new StreamableHTTPClientTransport(address, withToken(token)), elicit);
 }
 
-/** Talks to the shared server over the transport of 2024-11-05. */
+/** Connects to the shared server over the HTTP+SSE transport of 2024-11-05. */
 export async function connectOverSse({ tools, elicit, token = tokens.ann } = {}) {
   const address = await httpAddress("/sse", tools);
-  return attach(new SSEClientTransport(address, bearing(token)), elicit);
+  return attach(new SSEClientTransport(address, withToken(token)), elicit);
 }
 
-/** The ways to reach a server. */
-export const ways = {
+/** Functions that connect a client, by transport. */
+export const connectors = {
   stdio: connect,
   "Streamable HTTP": connectOverHttp,
   "HTTP with SSE": connectOverSse,

@@ -1,11 +1,11 @@
-// Long work as the tasks client of the TypeScript SDK sees it.
+// Tasks with the TypeScript SDK.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 
-import { hasCode, ways } from "./support.js";
+import { hasCode, connectors } from "./support.js";
 
 const call = (instructions) => ({
   name: "exa_api",
@@ -17,15 +17,15 @@ const webset = {
   arguments: { operation: "websets.create", args: { search: { query: "banks", count: 2 } } },
 };
 
-function life(way, open) {
-  describe(way, () => {
+function life(transportName, open) {
+  describe(transportName, () => {
     let session;
     let tasks;
 
     before(async () => {
       session = await open();
       tasks = session.client.experimental.tasks;
-      // The client learns from the list which tools take tasks.
+      // The client learns from the list which tools support tasks.
       await session.client.listTools();
     });
 
@@ -34,12 +34,12 @@ function life(way, open) {
       await session.client.close();
     });
 
-    test("the server says that it knows tasks", () => {
+    test("the server declares tasks", () => {
       const { tasks: known } = session.client.getServerCapabilities();
       assert.deepEqual(known, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
     });
 
-    test("a call is made, followed and answered", async () => {
+    test("a call is started, polled and completed", async () => {
       const steps = [];
       const onprogress = (step) => steps.push(step);
       const seen = [];
@@ -84,7 +84,7 @@ function life(way, open) {
       await assert.rejects(tasks.getTaskResult(taskId, CallToolResultSchema), hasCode(-32602));
     });
 
-    test("a task asks its user and goes on", async () => {
+    test("a task asks its user and continues", async () => {
       const asked = [];
       let websetId;
       const elicit = ({ params }) => {
@@ -129,7 +129,7 @@ function life(way, open) {
       assert.equal(result.isError, true);
     });
 
-    test("tasks are listed to the last", async () => {
+    test("all tasks are listed", async () => {
       const listing = { name: "exa_api", arguments: { operation: "list_operations" } };
       const begin = () => tasks.callToolStream(listing, CallToolResultSchema, { task: {} }).next();
       const begun = await Promise.all(Array.from({ length: 60 }, begin));
@@ -146,14 +146,14 @@ function life(way, open) {
       await assert.rejects(tasks.listTasks("nowhere"), hasCode(-32602));
     });
 
-    test("what is no task is told", async () => {
+    test("unknown tasks are errors", async () => {
       await assert.rejects(tasks.getTask("nope"), hasCode(-32602));
       const search = { name: "web_search_exa", arguments: { query: "x" } };
       const stream = tasks.callToolStream(search, CallToolResultSchema, { task: {} });
       const { value } = await stream.next();
       assert.equal(value.type, "error");
       assert.equal(value.error.code, -32601);
-      // Without a task the same call is answered at once.
+      // Without a task the same call returns immediately.
       const plain = await session.client.callTool(search);
       assert.equal(plain.isError, false);
     });
@@ -162,5 +162,5 @@ function life(way, open) {
 
 // Most of the time is spent waiting for upstream.
 describe("tasks of the TypeScript SDK", { concurrency: true }, () => {
-  for (const [way, open] of Object.entries(ways)) life(way, open);
+  for (const [transportName, open] of Object.entries(connectors)) life(transportName, open);
 });

@@ -1,4 +1,4 @@
-"""The server as the Python SDK sees it, in each of its modes."""
+"""The server with the Python SDK, in each of its modes."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def call(client, kind):
     return client.call_tool(CALLS[kind]["name"], CALLS[kind].get("arguments"))
 
 
-async def test_the_server_introduces_itself(reach, mode):
+async def test_initialize_returns_name_version_and_capabilities(reach, mode):
     async with reach(mode) as client:
         assert client.protocol_version == MODES[mode]
         if mode == "2026-07-28":
@@ -62,7 +62,7 @@ async def test_the_server_introduces_itself(reach, mode):
         assert client.server_capabilities.completions is not None
 
 
-async def test_tools_are_listed_whole(reach, mode):
+async def test_all_tools_are_listed(reach, mode):
     async with reach(mode) as client:
         listed = await client.list_tools()
         assert CALLS["good"]["name"] in [tool.name for tool in listed.tools]
@@ -75,7 +75,7 @@ async def test_tools_are_listed_whole(reach, mode):
             assert listed.ttl_ms > 0 and listed.cache_scope == "private"
 
 
-async def test_a_call_gives_text_and_structured_content(reach, mode):
+async def test_a_call_returns_text_and_structured_content(reach, mode):
     async with reach(mode) as client:
         result = await call(client, "good")
         assert result.is_error is False
@@ -84,21 +84,21 @@ async def test_a_call_gives_text_and_structured_content(reach, mode):
 
 
 @pytest.mark.parametrize("tool_set", CALLS.get("sets", {}))
-async def test_tools_of_every_set_answer(reach, mode, tool_set):
+async def test_tools_of_every_set_succeed(reach, mode, tool_set):
     async with reach(mode, tool_set) as client:
         for example in CALLS["sets"][tool_set]:
             result = await client.call_tool(example["name"], example.get("arguments"))
             assert result.is_error is False, (example["name"], result.content)
 
 
-async def test_a_failed_call_is_a_result_that_says_so(reach, mode):
+async def test_a_failed_call_is_a_result_with_is_error(reach, mode):
     async with reach(mode) as client:
         result = await call(client, "bad")
         assert result.is_error is True
         assert result.content[0].text
 
 
-async def test_what_does_not_exist_is_an_error_with_the_right_code(reach, mode):
+async def test_unknown_names_are_errors_with_the_right_code(reach, mode):
     async with reach(mode) as client:
         with pytest.raises(MCPError) as unknown_tool:
             await client.call_tool(CALLS["good"]["name"] + "x", {})
@@ -112,7 +112,7 @@ async def test_what_does_not_exist_is_an_error_with_the_right_code(reach, mode):
         assert unknown_prompt.value.code == -32602
 
 
-async def test_many_calls_run_at_once(reach, mode):
+async def test_many_calls_run_concurrently(reach, mode):
     results = []
 
     async def one(client):
@@ -125,7 +125,7 @@ async def test_many_calls_run_at_once(reach, mode):
 
 
 @needs_slow_call
-async def test_a_cancelled_call_leaves_the_connection_sound(reach, mode):
+async def test_a_cancelled_call_leaves_the_connection_usable(reach, mode):
     async with reach(mode) as client:
         with anyio.move_on_after(0.2) as scope:
             await call(client, "slow")
@@ -135,7 +135,7 @@ async def test_a_cancelled_call_leaves_the_connection_sound(reach, mode):
 
 
 @needs_slow_call
-async def test_a_call_that_takes_too_long_is_given_up(reach, mode):
+async def test_a_slow_call_times_out(reach, mode):
     async with reach(mode) as client:
         slow = CALLS["slow"]
         with pytest.raises(MCPError):
@@ -143,7 +143,7 @@ async def test_a_call_that_takes_too_long_is_given_up(reach, mode):
         assert (await call(client, "good")).is_error is False
 
 
-async def test_the_server_ends_by_itself_when_its_input_is_closed(mode):
+async def test_the_server_exits_when_its_input_is_closed(mode):
     async with connect(mode) as client:
         await call(client, "good")
         start = time.monotonic()

@@ -1,4 +1,4 @@
-"""A server that people share, as each of them sees it with the Python SDK."""
+"""A shared server with the Python SDK."""
 
 import httpx2
 import pytest
@@ -9,7 +9,7 @@ from test_clients import anyio_backend, call, mode  # noqa: F401
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_wrong_token_is_refused_and_the_client_is_told(http_server, mode):
+async def test_an_invalid_token_is_rejected(http_server, mode):
     refusal = pytest.RaisesExc(MCPError, match="Unauthorized")
     for token in ["wrong", ANN.upper()]:
         with pytest.RaisesGroup(refusal, flatten_subgroups=True):
@@ -17,37 +17,37 @@ async def test_a_wrong_token_is_refused_and_the_client_is_told(http_server, mode
                 await client.list_tools()
 
 
-async def test_a_wrong_token_is_refused_over_the_oldest_transport(http_server):
+async def test_an_invalid_token_is_rejected_over_sse(http_server):
     with pytest.raises(httpx2.HTTPStatusError) as refused:
         async with http_server.connect_over_sse(token="wrong"):
             pass
     assert refused.value.response.status_code == 401
 
 
-async def test_the_oldest_transport_serves_calls(http_server):
+async def test_calls_succeed_over_sse(http_server):
     async with http_server.connect_over_sse() as client:
         assert client.server_info.name == "exa-mcp-server"
         assert (await call(client, "good")).is_error is False
         assert (await call(client, "bad")).is_error is True
 
 
-async def test_progress_is_told_while_a_call_waits(http_server, mode):
+async def test_progress_is_reported_while_a_call_waits(http_server, mode):
     steps = []
 
-    async def keep(progress, total, message):
+    async def record(progress, total, message):
         steps.append((progress, total, message))
 
     arguments = {"search": {"query": "banks", "count": 2}, "wait_seconds": 30}
     create = {"operation": "websets.create", "args": arguments}
     async with http_server.connect(mode) as client:
-        result = await client.call_tool("manage_websets", create, progress_callback=keep)
+        result = await client.call_tool("manage_websets", create, progress_callback=record)
         assert result.structured_content["results"][0]["status"] == "idle"
     counts = [progress for progress, _, _ in steps]
     assert counts and counts == sorted(set(counts))
     assert all(message for _, _, message in steps)
 
 
-async def test_calls_are_counted_to_whoever_makes_them(http_server, mode):
+async def test_calls_are_counted_per_user(http_server, mode):
     def counted():
         return [http_server.page("/mcp/usage", token)["usageCount"] for token in (ANN, BOB)]
 

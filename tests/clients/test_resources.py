@@ -1,4 +1,4 @@
-"""Resources, prompts, completion and notes as the Python SDK sees them, in each of its modes."""
+"""Resources, prompts, completion and notes with the Python SDK, in each of its modes."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def websets(client, operation, args):
 
 
 async def webset(client):
-    """Makes a webset and gives its name and its address."""
+    """Creates a webset and returns its name and its URI."""
     name = f"py-{uuid.uuid4()}"
     result = await websets(client, "websets.create", {"search": {"query": "x"}, "externalId": name})
     assert result.is_error is False
@@ -48,7 +48,7 @@ async def test_resources_are_listed_and_read(mode):
         assert unknown.value.code == (-32602 if MODES[mode] == "2026-07-28" else -32002)
 
 
-async def test_kept_answers_are_resources(mode):
+async def test_cached_results_are_resources(mode):
     async with connect(mode, *TOOLS) as client:
         search = {"query": "heat pumps", "numResults": 2}
         answer = await client.call_tool("web_search_exa", search)
@@ -59,7 +59,7 @@ async def test_kept_answers_are_resources(mode):
         assert len(part.contents[0].text) < len(whole.contents[0].text)
 
 
-async def test_a_note_is_made_and_summarized(mode):
+async def test_a_note_is_created_and_summarized(mode):
     async with connect(mode, *TOOLS) as client:
         result = await client.call_tool("create_note", NOTE)
         assert result.is_error is False
@@ -83,7 +83,7 @@ async def test_a_note_survives_in_a_file(mode, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
-async def test_changes_are_told_to_older_clients():
+async def test_changes_are_reported_to_older_clients():
     changed, updated = anyio.Event(), anyio.Event()
 
     async def hear(message):
@@ -106,7 +106,7 @@ async def test_changes_are_told_to_older_clients():
 
 
 @pytest.mark.parametrize("listener", ["auto", "2026-07-28"])
-async def test_changes_are_told_to_those_who_listen(listener):
+async def test_changes_are_reported_to_subscribers(listener):
     async with connect(listener, *TOOLS) as client:
         name, uri = await webset(client)
         wanted = {"resources_list_changed": True, "resource_subscriptions": [uri]}
@@ -121,7 +121,7 @@ async def test_changes_are_told_to_those_who_listen(listener):
                     if {type(event) for event in heard} == {ResourcesListChanged, ResourceUpdated}:
                         break
         assert [event.uri for event in heard if isinstance(event, ResourceUpdated)] == [uri]
-        # A subscription that was left does not disturb what follows.
+        # A closed subscription does not disturb what follows.
         assert (await client.list_tools()).tools
 
 

@@ -1,4 +1,4 @@
-// Runs the suite's scenarios for every version and compares what fails with what is expected to.
+// Runs the suite's scenarios for every version and compares the failures with the expected ones.
 // Usage: node check.js ADDRESS DIRECTORY_FOR_RESULTS [SCENARIO]
 
 import { execFile } from "node:child_process";
@@ -15,13 +15,13 @@ const failures = process.env.CONFORMANCE_EXPECTED ?? join(here, "expected-failur
 const [address, directory, only] = process.argv.slice(2);
 const expected = JSON.parse(readFileSync(failures, "utf8"));
 
-/** The extension for tasks, which belongs to no version; and what of it cannot be checked. */
+/** The tasks extension, which belongs to no version, and its scenarios that cannot be checked. */
 const EXTENSION = "tasks extension";
 const NOT_OURS = {
   "tasks-status-notifications": "has no checks yet",
 };
 
-/** Runs the suite's program. Its exit code only repeats what the results say. */
+/** Runs the suite's program. Its exit code only repeats the results. */
 function conformance(...options) {
   return new Promise((resolve) => {
     const limits = { maxBuffer: 64 << 20 };
@@ -31,7 +31,7 @@ function conformance(...options) {
   });
 }
 
-/** The scenarios that the suite has for a version, whether they count already or not. */
+/** Returns the suite's scenarios for a version, including pending ones. */
 async function scenariosOf(version) {
   const which = version === EXTENSION ? [] : ["--spec-version", version];
   const listed = await conformance("list", "--server", ...which);
@@ -40,11 +40,11 @@ async function scenariosOf(version) {
   return names.filter((name) => !(name in NOT_OURS) && (!only || name === only));
 }
 
-/** Runs the scenarios; gives what the suite says. */
+/** Runs the scenarios and returns the output of the suite. */
 async function play(version, scenarios, results) {
   const where = ["--url", address, "-o", results];
   if (version === EXTENSION) {
-    // Each waits for tasks most of the time.
+    // Each scenario mostly waits for tasks.
     const said = scenarios.map((name) => conformance("server", "--scenario", name, ...where));
     return (await Promise.all(said)).join("\n");
   }
@@ -53,7 +53,7 @@ async function play(version, scenarios, results) {
   return conformance("server", ...which, ...where, "--spec-version", version);
 }
 
-/** What the checks of a scenario came to; its directory is named after it and the time. */
+/** Returns the checks of a scenario; its directory is named after it and the time. */
 function checksOf(scenario, results) {
   const named = new RegExp(`^server-${scenario}-\\d{4}-\\d\\d-\\d\\dT`);
   const found = existsSync(results) ? readdirSync(results).filter((name) => named.test(name)) : [];
@@ -61,7 +61,7 @@ function checksOf(scenario, results) {
   return file && existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : [];
 }
 
-/** Runs a version; gives the number of things that are not as they should be. */
+/** Runs a version and returns the number of unexpected results. */
 async function run(version) {
   const scenarios = await scenariosOf(version);
   const results = join(directory, version);
@@ -73,7 +73,7 @@ async function run(version) {
     const checks = checksOf(scenario, results);
     const good = checks.filter(({ status }) => status === "SUCCESS");
     passed += good.length;
-    // Warnings are about what a server should do, and this one should.
+    // Warnings are about recommendations, which this server follows.
     const bad = checks.filter(({ status }) => !["SUCCESS", "INFO"].includes(status));
     for (const { id, status, errorMessage } of bad) {
       failed.set(`${scenario}:${id}`, `${status}: ${errorMessage ?? ""}`);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use exa_mcp_server::mcp::{ParsedCall, PreparedCall, Tools};
 use exa_mcp_server::operations::{ProgressReporter, ProgressUpdate};
 use exa_mcp_server::render::{OutputFormat, Rendered};
-use exa_mcp_server::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use exa_mcp_server::tools::{ToolContext, ToolDefinition, ToolError, ToolHints, ToolOutcome};
 use exa_mcp_store::Store;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -89,13 +89,13 @@ fn definition(name: &str, schema: Value) -> ToolDefinition {
         title: name.replace('_', " "),
         description: format!("The tool {name} of the conformance suite."),
         input_schema: schema.into(),
-        hints: Hints {
+        hints: ToolHints {
             read_only: true,
             destructive: false,
             idempotent: true,
             open_world: false,
         },
-        starts_work: false,
+        starts_job: false,
     }
 }
 
@@ -137,7 +137,7 @@ impl Tools for ConformanceTools {
         let headers = json!({"type": "object", "properties": {"region": region, "query": {"type": "string"}}});
         let mut definitions = simple.to_vec();
         definitions.extend(TASK_TOOLS.map(|name| ToolDefinition {
-            starts_work: true,
+            starts_job: true,
             ..definition(name, json!({"type": "object"}))
         }));
         definitions.push(definition(

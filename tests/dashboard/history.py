@@ -1,4 +1,4 @@
-"""Writes the use of past days into the store of a server: a new one has none to show.
+"""Writes usage of past days into the store of a server.
 
 Usage: history.py STORE < JSON, a list of [subject, name, amount].
 """

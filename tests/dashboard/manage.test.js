@@ -1,4 +1,4 @@
-// What can be done on the page, and what goes wrong.
+// Actions on the page, and errors.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -6,20 +6,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { assertClean, attacked, inTable, rowOf } from "./attacked.js";
+import { assertClean, startHostileServer, inTable, rowOf } from "./hostile_users.js";
 import { ADMIN, Caller, admin, enter, open, serve, signIn } from "./support.js";
 
 let here;
 
 before(async () => {
-  here = await attacked();
+  here = await startHostileServer();
 });
 
 after(() => here?.stop());
 
-describe("looking after tokens", () => {
-  test("a token is made, limited, and revoked", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+describe("managing tokens", () => {
+  test("a token is created, limited and revoked", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     await page.getByRole("button", { name: "New token" }).click();
     await page.getByLabel("User", { exact: true }).fill("ann <b>");
@@ -38,8 +38,8 @@ describe("looking after tokens", () => {
     assert.ok(!(await page.content()).includes(secret));
 
     const ann = new Caller(here.server, secret);
-    assert.equal((await ann.begin()).status, 200);
-    assert.equal(await ann.search("a search of ann"), "answered");
+    assert.equal((await ann.initialize()).status, 200);
+    assert.equal(await ann.search("a search of ann"), "ok");
 
     const row = rowOf(page, "ann <b>");
     await row.getByText("1,000 per minute").waitFor();
@@ -49,7 +49,7 @@ describe("looking after tokens", () => {
     await page.getByLabel("Tools and sets").fill("web_search_exa, no_such_tool");
     await page.getByRole("button", { name: "Save limits" }).click();
     await page.locator("dialog .problem").getByText("no_such_tool").waitFor();
-    assert.match(seen.errors.pop(), /400/);
+    assert.match(recorded.errors.pop(), /400/);
     await page.getByLabel("Tools and sets").fill("web_search_exa");
     await page.getByRole("button", { name: "Save limits" }).click();
     await row.getByText("$2.50 per day").waitFor();
@@ -62,48 +62,48 @@ describe("looking after tokens", () => {
 
     await row.getByRole("button", { name: /^Revoke/ }).click();
     await page.getByRole("button", { name: "Cancel" }).click();
-    assert.equal(await ann.search("another search of ann"), "answered");
+    assert.equal(await ann.search("another search of ann"), "ok");
     await row.getByRole("button", { name: /^Revoke/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await row.waitFor({ state: "detached" });
-    const refused = await ann.begin();
+    const refused = await ann.initialize();
     assert.deepEqual(refused, { status: 403, message: "Forbidden: Token has been revoked" });
     await page.getByLabel("Show inactive tokens").check();
     await row.getByText("revoked").waitFor();
     assert.equal(await row.getByRole("button").count(), 0);
     await inTable(page, "audit-table").filter({ hasText: "Token revoked" }).first().waitFor();
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("a token is rotated, and ended", async () => {
+  test("a token is rotated and expired", async () => {
     const made = await admin(here.server, "/admin/tokens", { userId: "bob" });
-    const { page, seen } = await open(here.browser.context, here.server);
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     const row = rowOf(page, "bob");
     await row.getByRole("button", { name: /^Rotate/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
     const secret = await page.locator("#secret").inputValue();
     await page.getByRole("button", { name: "I have saved it" }).click();
-    assert.equal((await new Caller(here.server, made.token).begin()).status, 401);
-    assert.equal((await new Caller(here.server, secret).begin()).status, 200);
+    assert.equal((await new Caller(here.server, made.token).initialize()).status, 401);
+    assert.equal((await new Caller(here.server, secret).initialize()).status, 200);
 
     await row.getByRole("button", { name: /^Expire/ }).click();
     await page.getByLabel("Expires").selectOption("at");
     await page.getByLabel("Time").fill("2999-01-01T00:00");
     await page.getByRole("button", { name: "Set expiry" }).click();
     await row.getByText(/until/).waitFor();
-    assert.equal((await new Caller(here.server, secret).begin()).status, 200);
+    assert.equal((await new Caller(here.server, secret).initialize()).status, 200);
     await row.getByRole("button", { name: /^Expire/ }).click();
     await page.getByRole("button", { name: "Set expiry" }).click();
     await row.waitFor({ state: "detached" });
-    assert.equal((await new Caller(here.server, secret).begin()).status, 403);
-    await assertClean(page, seen);
+    assert.equal((await new Caller(here.server, secret).initialize()).status, 403);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("a keyboard is enough", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+  test("the keyboard is sufficient", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await page.getByLabel("Admin token").waitFor();
     await page.keyboard.type(ADMIN);
     await page.keyboard.press("Enter");
@@ -121,15 +121,15 @@ describe("looking after tokens", () => {
     await page.keyboard.type("cy");
     await page.keyboard.press("Enter");
     await page.locator("#secret").waitFor();
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("many tokens and entries come page by page", async () => {
+  test("many tokens and entries are paginated", async () => {
     for (let number = 0; number < 60; number += 1) {
       await admin(here.server, "/admin/tokens", { userId: `many-${String(number).padStart(2, "0")}` });
     }
-    const { page, seen } = await open(here.browser.context, here.server);
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     assert.equal(await inTable(page, "tokens-table").count(), 50);
     await page.getByRole("button", { name: "Next" }).click();
@@ -151,20 +151,20 @@ describe("looking after tokens", () => {
     await rows.first().getByText("many-34", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Newer" }).click();
     await rows.first().getByText("many-59", { exact: true }).waitFor();
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 });
 
-describe("a crowd", () => {
-  test("twelve thousand tokens are found and turned over without being fetched at once", async () => {
+describe("many tokens", () => {
+  test("twelve thousand tokens are searched and paginated without loading all of them", async () => {
     const folder = mkdtempSync(join(tmpdir(), "dashboard-crowd-"));
     const config = join(folder, "config.toml");
     const tokens = Array.from({ length: 12_000 }, (_, number) => `'crowd-${number}:person-${number}:never'`);
     writeFileSync(config, `user_tokens = [${tokens.join(",\n")}]`, { mode: 0o600 });
     const crowd = await serve({ MCP_AUTH_TOKEN: ADMIN, EXA_MCP_CONFIG: config });
     try {
-      const { page, seen } = await open(here.browser.context, crowd);
+      const { page, recorded } = await open(here.browser.context, crowd);
       await enter(page);
       await page.getByText("12,001 tokens").waitFor();
       await page.getByText("Page 1 of 241").waitFor();
@@ -179,9 +179,9 @@ describe("a crowd", () => {
       await rowOf(page, "person-11999").waitFor();
       assert.equal(await inTable(page, "tokens-table").count(), 11);
       assert.match(await page.locator(".tile", { hasText: "Tokens" }).locator("dd").textContent(), /^12,001/);
-      const lists = seen.requests.filter((url) => /admin.tokens([?]|$)/.test(url));
+      const lists = recorded.requests.filter((url) => /admin.tokens([?]|$)/.test(url));
       assert.ok(lists.length > 0 && lists.every((url) => url.includes("limit=50")), lists.join("\n"));
-      await assertClean(page, seen);
+      await assertClean(page, recorded);
       await page.close();
     } finally {
       await crowd.stop();
@@ -190,9 +190,9 @@ describe("a crowd", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("script that gets into the page is refused, and so are other servers", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+describe("errors", () => {
+  test("injected scripts and requests to other servers are blocked", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     await page.evaluate(() => {
       const script = document.createElement("script");
@@ -210,11 +210,11 @@ describe("what goes wrong", () => {
     assert.deepEqual(violations, ["connect-src", "script-src-attr", "script-src-elem", "style-src-attr"]);
     assert.equal(await page.evaluate(() => window.owned), undefined);
     assert.equal(await page.title(), "exa-mcp-server");
-    assert.ok(seen.errors.every((error) => /Content Security Policy|fetch/i.test(error)), seen.errors.join("\n"));
+    assert.ok(recorded.errors.every((error) => /Content Security Policy|fetch/i.test(error)), recorded.errors.join("\n"));
     await page.close();
   });
 
-  test("a revoked admin is signed out, and a server that is gone is said to be", async () => {
+  test("a revoked admin is signed out, and an unreachable server is reported", async () => {
     const own = await serve({ MCP_AUTH_TOKEN: ADMIN });
     const { token, id } = await admin(own, "/admin/tokens", { userId: "dee", role: "admin" });
     const { page } = await open(here.browser.context, own);

@@ -1,4 +1,4 @@
-// Takes the picture of the documentation: a team after a few weeks.
+// Takes the screenshot for the documentation: a team after a few weeks.
 // Usage: node picture.js FILE.png [SCHEME [WIDTH [HEIGHT]]]
 
 import { execFileSync } from "node:child_process";
@@ -15,7 +15,7 @@ const LIMITS = {
   ci: { concurrentCalls: 2, tools: ["web_search_exa"], readOnly: true },
 };
 
-/** The same figures every time: more on working days, and a little up and down. */
+/** Returns reproducible figures: more on working days, with some variation. */
 function past(ids) {
   const counts = [];
   for (let ago = 29; ago > 0; ago -= 1) {
@@ -36,16 +36,16 @@ function past(ids) {
 async function live(server) {
   const ids = {};
   for (const [user, share] of Object.entries(TEAM)) {
-    const wish = { userId: user, limits: LIMITS[user] ?? {}, expiresAt: user === "dana.novak" ? "2999-12-31" : null };
-    const { id, token } = await admin(server, "/admin/tokens", wish);
+    const tokenRequest = { userId: user, limits: LIMITS[user] ?? {}, expiresAt: user === "dana.novak" ? "2999-12-31" : null };
+    const { id, token } = await admin(server, "/admin/tokens", tokenRequest);
     ids[user] = id;
     const caller = new Caller(server, token);
-    await caller.begin();
+    await caller.initialize();
     for (let number = 0; number < share * 2; number += 1) await caller.search(`${user} ${number}`);
   }
   const gone = await admin(server, "/admin/tokens", { userId: "former.intern" });
   await admin(server, `/admin/tokens/${gone.id}/revoke`, {});
-  await new Caller(server, gone.token).begin();
+  await new Caller(server, gone.token).initialize();
   execFileSync("python3", [join(here, "history.py"), server.store], { input: JSON.stringify(past(ids)) });
 }
 

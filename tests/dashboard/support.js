@@ -1,4 +1,4 @@
-// What the tests share: a server with a sandbox, people who use it, and a browser.
+// Shared helpers: a server with a sandbox, its users, and a browser.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,7 +14,7 @@ const browserProgram = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 export const ADMIN = "the-admin-secret-of-the-dashboard-tests";
 
-/** Starts a server, with its own sandbox unless told otherwise. */
+/** Starts a server, by default with its own sandbox. */
 export async function serve(variables, before = ["--sandbox"]) {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-store-"));
   const store = join(folder, "store.db");
@@ -27,7 +27,7 @@ export async function serve(variables, before = ["--sandbox"]) {
   return { origin: started.origin, store, stop };
 }
 
-/** Starts the program and waits until it says where it listens. */
+/** Starts the program and waits until it listens. */
 export function start(options, variables, cwd) {
   const env = { PATH: process.env.PATH, ...variables };
   const child = spawn(program, options, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
@@ -42,7 +42,7 @@ export function start(options, variables, cwd) {
     let log = "";
     child.stderr.on("data", (data) => {
       log += data;
-      // An embedded sandbox may say so first; the server itself is known by its path.
+      // An embedded sandbox may print its URL first; the server's has a path.
       const path = options.includes("http") ? "/mcp" : "";
       const found = new RegExp(`(http://[0-9.]+:[0-9]+)${path}\\b`).exec(log);
       if (!found) return;
@@ -53,22 +53,22 @@ export function start(options, variables, cwd) {
     child.once("error", reject);
     child.once("exit", (code, signal) => {
       const error = new Error(`the program ended with ${code ?? signal}: ${log}`);
-      // Once it listens nobody waits for it, and only an exception fails the tests.
+      // Once the program listens, the promise is resolved, and only an exception fails the tests.
       if (listens && !stopped) throw error;
       reject(error);
     });
   });
 }
 
-/** Asks the admin API without the page. */
+/** Sends a request to the admin API. */
 export async function admin(server, path, body) {
   const headers = { Authorization: `Bearer ${ADMIN}`, "Content-Type": "application/json" };
   const options = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
-  const answer = await fetch(server.origin + path, options);
-  return answer.json();
+  const response = await fetch(server.origin + path, options);
+  return response.json();
 }
 
-/** A person with a token who uses the tools. */
+/** A user with a token who calls tools. */
 export class Caller {
   constructor(server, token) {
     this.url = `${server.origin}/mcp`;
@@ -79,24 +79,24 @@ export class Caller {
     };
   }
 
-  /** Begins a session; gives the status and the message of a refusal. */
-  async begin() {
+  /** Starts a session; returns the status and the error message. */
+  async initialize() {
     const clientInfo = { name: "test", version: "1" };
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
-    const answer = await this.post({ id: 1, method: "initialize", params });
-    const told = await answer.json();
-    const session = answer.headers.get("mcp-session-id");
+    const response = await this.post({ id: 1, method: "initialize", params });
+    const body = await response.json();
+    const session = response.headers.get("mcp-session-id");
     if (session) this.headers["Mcp-Session-Id"] = session;
     if (session) await this.post({ method: "notifications/initialized" });
-    return { status: answer.status, message: told.error?.message };
+    return { status: response.status, message: body.error?.message };
   }
 
-  /** Searches once; no two searches may be the same, or the second costs nothing. */
+  /** Searches once. All searches must differ, because cached ones are free. */
   async search(query) {
     const params = { name: "web_search_exa", arguments: { query, numResults: 1 } };
-    const answer = await this.post({ id: 2, method: "tools/call", params });
-    const told = await answer.json();
-    return told.result?.isError === false ? "answered" : (told.error?.message ?? "failed");
+    const response = await this.post({ id: 2, method: "tools/call", params });
+    const body = await response.json();
+    return body.result?.isError === false ? "ok" : (body.error?.message ?? "failed");
   }
 
   post(message) {
@@ -116,7 +116,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** A browser that has never been anywhere. */
+/** Starts a browser with a new profile. */
 export async function browse(options = {}) {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-browser-"));
   const settings = { executablePath: browserProgram, headless: true, args: FLAGS, ...options };
@@ -128,24 +128,24 @@ export async function browse(options = {}) {
   return { context, close };
 }
 
-/** Opens the page and keeps what must not happen on it. */
+/** Opens the page and records requests, errors and dialogs. */
 export async function open(context, server, path = "/admin") {
   const page = await context.newPage();
-  const seen = { requests: [], errors: [], dialogs: [] };
-  page.on("request", (request) => seen.requests.push(request.url()));
-  page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
-  page.on("pageerror", (error) => seen.errors.push(String(error)));
+  const recorded = { requests: [], errors: [], dialogs: [] };
+  page.on("request", (request) => recorded.requests.push(request.url()));
+  page.on("console", (message) => message.type() === "error" && recorded.errors.push(message.text()));
+  page.on("pageerror", (error) => recorded.errors.push(String(error)));
   page.on("dialog", (dialog) => {
-    seen.dialogs.push(dialog.message());
+    recorded.dialogs.push(dialog.message());
     dialog.dismiss();
   });
   await page.addInitScript(() => {
     window.violations = [];
-    const keep = (event) => window.violations.push(event.effectiveDirective);
-    document.addEventListener("securitypolicyviolation", keep);
+    const record = (event) => window.violations.push(event.effectiveDirective);
+    document.addEventListener("securitypolicyviolation", record);
   });
   await page.goto(server.origin + path);
-  return { page, seen };
+  return { page, recorded };
 }
 
 export async function signIn(page, token = ADMIN) {
@@ -153,7 +153,7 @@ export async function signIn(page, token = ADMIN) {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Signs in and waits until everything is there. */
+/** Signs in and waits until the page is complete. */
 export async function enter(page) {
   await signIn(page);
   await page.getByRole("img", { name: /^Cost by day/ }).waitFor();

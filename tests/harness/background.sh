@@ -1,11 +1,11 @@
 # Functions for scripts that run a program in the background. To be sourced.
 #
 # start_background PATTERN COMMAND...   starts it; sets `address` to the first match of PATTERN in what it
-#                                       writes to standard error. Fails if it ends or says nothing in time.
-# stop_background                       ends it. Fails if it had ended by itself, or a thread of it panicked
+#                                       writes to standard error. Fails if it exits or prints no match in time.
+# stop_background                       stops it. Fails if it had exited by itself, or a thread of it panicked
 #                                       with another message than EXPECTED_PANIC.
 #
-# A script that ends early ends it as well, with the exit status of the script.
+# A script that exits early stops it as well, with the exit status of the script.
 
 background_pid=
 background_log=
@@ -20,7 +20,7 @@ start_background() {
     deadline=$((SECONDS + ${BACKGROUND_PATIENCE:-60}))
     address=
     while true; do
-        # Asked before the log is read: what a program says last is seen.
+        # Checked before the log is read, so that the last output is not missed.
         local lives=yes
         kill -0 "$background_pid" 2>/dev/null || lives=
         address=$(sed -nE "s#.*($pattern).*#\1#p" "$background_log" | sed -n 1p)

@@ -1,5 +1,5 @@
-// Loaded into every test file: one that ends itself fails, whatever its exit code. The tests that were still
-// to come would be lost without a word.
+// Loaded into every test file: a file that calls `process.exit` fails, whatever its exit code, because its
+// remaining tests would be skipped silently.
 
 if (/\.test\.[cm]?js$/.test(process.argv[1] ?? "")) {
   const exit = process.exit.bind(process);

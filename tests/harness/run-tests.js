@@ -2,7 +2,7 @@
 // Usage: node run-tests.js FILE...
 //
 // The exit code of `node --test` does not say that: it is 0 after a failed hook, for a file without tests,
-// and for one that ends itself before its last test.
+// and for a file that exits before its last test.
 
 import { resolve } from "node:path";
 import { run } from "node:test";
@@ -39,7 +39,7 @@ await new Promise((done, fail) => events.once("end", done).once("error", fail));
 if (files.length === 0) problems.push("no test file was given");
 for (const [file, count] of passed) if (count === 0) problems.push(`no test passed in ${file}`);
 const total = [...passed.values()].reduce((sum, count) => sum + count, 0);
-// The reporter writes what it has before this is printed.
+// The reporter flushes its output before this is printed.
 await new Promise((done) => setImmediate(done));
 for (const problem of problems) console.error(problem);
 console.error(`${total} tests passed in ${files.length} files, ${problems.length} problems`);

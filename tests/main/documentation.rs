@@ -11,7 +11,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file below a folder with one of these extensions.
+/// Collects every file below a folder with one of these extensions.
 fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -46,7 +46,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     pages.collect()
 }
 
-/// The names of all test functions of the workspace.
+/// Returns the names of all test functions of the workspace.
 fn tests() -> BTreeSet<String> {
     let mut sources = Vec::new();
     for folder in ["src", "tests", "codegen", "crates"] {

@@ -1,4 +1,4 @@
-//! Identifiers stay inside their segment of the path, whatever they look like.
+//! Identifiers stay inside their path segment, whatever they contain.
 
 use exa_mcp_exa_client::CallError;
 use exa_mcp_model::{ArgumentLocation, Operation};
@@ -6,10 +6,11 @@ use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Library, Program, Recorder, Reply, Seen, assert_none, percent_decoded, sample,
+    InProcessClient, Program, RecordedRequest, Recorder, Response, assert_no_problems,
+    percent_decode, sample,
 };
 
-/// Values that escape from the path of a careless client, or are no identifiers at all.
+/// Returns values that could escape from their path segment, or are not identifiers at all.
 fn hostile() -> Vec<Value> {
     let mut values = vec![json!(7), json!(true), Value::Null, json!([]), json!({})];
     values.extend(
@@ -56,7 +57,7 @@ fn hostile() -> Vec<Value> {
     values
 }
 
-/// A path argument with its place among the segments of the path.
+/// A path argument and the index of its path segment.
 struct Parameter {
     operation: &'static Operation,
     argument: &'static str,
@@ -87,7 +88,7 @@ fn parameters() -> Vec<Parameter> {
 }
 
 impl Parameter {
-    /// The least arguments of the operation with this value for the parameter.
+    /// Returns the minimal arguments of the operation with this value for the parameter.
     fn arguments(&self, value: &Value) -> Value {
         let schema = serde_json::from_str(self.operation.input_schema).expect("a schema");
         let mut arguments = sample::required(&schema);
@@ -103,12 +104,17 @@ impl Parameter {
         Value::Object(arguments)
     }
 
-    /// What is wrong with the requests that a call with this value sent, if anything is.
-    fn problem(&self, value: &Value, refused: bool, seen: &[Seen]) -> Option<String> {
-        let request = match (refused, seen) {
+    /// Returns what is wrong with the requests of a call with this value.
+    fn problem(
+        &self,
+        value: &Value,
+        refused: bool,
+        requests: &[RecordedRequest],
+    ) -> Option<String> {
+        let request = match (refused, requests) {
             (true, []) => return None,
             (false, [request]) => request,
-            _ => return Some(format!("{} requests, refused: {refused}", seen.len())),
+            _ => return Some(format!("{} requests, refused: {refused}", requests.len())),
         };
         let given = match value {
             Value::String(text) => text.clone(),
@@ -124,7 +130,7 @@ impl Parameter {
                 .enumerate()
                 .all(|(index, (wanted, sent))| {
                     if index == self.segment {
-                        percent_decoded(sent) == given && !sent.contains(['?', '#', '\\'])
+                        percent_decode(sent) == given && !sent.contains(['?', '#', '\\'])
                     } else {
                         sent == wanted || (wanted.starts_with('{') && *sent == "other")
                     }
@@ -144,26 +150,26 @@ fn every_path_placeholder_is_a_parameter() {
 
 #[test]
 fn hostile_identifiers_are_rejected_or_escaped() {
-    let library = Library::new();
+    let client = InProcessClient::new();
     let mut problems = Vec::new();
     for parameter in parameters() {
         for value in hostile() {
-            let (result, seen) = library.call(parameter.operation, parameter.arguments(&value));
-            // Only a refusal of the arguments ends with the code of a call that was not made.
+            let (result, requests) = client.call(parameter.operation, parameter.arguments(&value));
+            // Only invalid arguments prevent the call.
             let refused = matches!(result, Err(CallError::Arguments(_)));
-            if let Some(problem) = parameter.problem(&value, refused, &seen) {
+            if let Some(problem) = parameter.problem(&value, refused, &requests) {
                 let (name, argument) = (parameter.operation.name, parameter.argument);
                 problems.push(format!("{name}, {argument} = {value}: {problem}"));
             }
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
-/// A check that refuses everything would pass the test above.
+/// A validation that rejects everything would pass the test above.
 #[test]
 fn valid_identifiers_are_sent() {
-    let library = Library::new();
+    let client = InProcessClient::new();
     for parameter in parameters() {
         for value in [
             "webset_01k3abc",
@@ -175,8 +181,8 @@ fn valid_identifiers_are_sent() {
             "x".repeat(300).as_str(),
         ] {
             let value = json!(value);
-            let (result, seen) = library.call(parameter.operation, parameter.arguments(&value));
-            let problem = parameter.problem(&value, false, &seen);
+            let (result, requests) = client.call(parameter.operation, parameter.arguments(&value));
+            let problem = parameter.problem(&value, false, &requests);
             let name = parameter.operation.name;
             assert_eq!(
                 problem, None,
@@ -189,7 +195,7 @@ fn valid_identifiers_are_sent() {
 
 #[test]
 fn invalid_identifier_sends_nothing() {
-    let server = Recorder::always(Reply::json(200, &json!({})));
+    let server = Recorder::always(Response::json(200, &json!({})));
     for value in [
         json!(""),
         json!(".."),
@@ -208,7 +214,7 @@ fn invalid_identifier_sends_nothing() {
 
 #[test]
 fn slashes_and_dots_are_escaped() {
-    let server = Recorder::always(Reply::json(200, &json!({})));
+    let server = Recorder::always(Response::json(200, &json!({})));
     for (value, path) in [
         ("../x", "/websets/v0/websets/..%2Fx"),
         ("%2e%2e", "/websets/v0/websets/%252e%252e"),
@@ -216,6 +222,6 @@ fn slashes_and_dots_are_escaped() {
     ] {
         let output = Program::call(&server, "websets.get", &json!({"websetId": value})).run();
         assert_eq!(output.code, Some(0), "{output:#?}");
-        assert_eq!(server.only().target, path);
+        assert_eq!(server.only_request().target, path);
     }
 }

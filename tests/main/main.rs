@@ -1,4 +1,4 @@
-//! Integration tests: the program and its library against a server that records what it is sent, and
+//! Integration tests: the program and its library against a server that records requests, and
 //! against the sandbox.
 
 #![allow(

@@ -1,4 +1,4 @@
-//! An estimate is never below what the sandbox charges, which has the published prices in code of its own.
+//! Estimates are never below what the sandbox charges, which implements the published prices separately.
 
 use exa_mcp_model::Operation;
 use exa_mcp_server::operations::find;
@@ -6,15 +6,15 @@ use exa_mcp_server::operations::price::{CostSource, MicroDollars, actual, estima
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Library, Sandbox};
+use crate::support::{InProcessClient, Sandbox};
 
-/// Calls of each operation; enough that every value of every choice comes up often.
+/// The number of calls of each operation, enough to cover every option.
 const CALLS: usize = 60;
 
 #[test]
 fn an_estimate_is_an_upper_bound() {
     let sandbox = Sandbox::start();
-    let library = Library::at(&sandbox.url());
+    let client = InProcessClient::with_url(&sandbox.url());
     let mut random = Rng::with_seed(13);
     for (name, make) in [
         ("search", search as fn(&mut Rng) -> Value),
@@ -27,55 +27,58 @@ fn an_estimate_is_an_upper_bound() {
         let mut exact = 0;
         for _ in 0..CALLS {
             let arguments = make(&mut random);
-            let (charged, worst) = charged(&library, &sandbox, operation, &arguments);
-            assert!(charged <= worst, "{name} {arguments}: {charged} > {worst}");
+            let (charged, estimate) = charged(&client, &sandbox, operation, &arguments);
+            assert!(
+                charged <= estimate,
+                "{name} {arguments}: {charged} > {estimate}"
+            );
             assert!(
                 !charged.is_zero() || name == "agent.runs.create",
                 "{name} {arguments}"
             );
-            exact += usize::from(charged == worst);
+            exact += usize::from(charged == estimate);
         }
         assert!(exact > 0, "{name}: the estimate is never what is charged");
     }
 }
 
-/// What a call is charged, and the most it was estimated at.
+/// Returns the cost of a call and its estimate.
 fn charged(
-    library: &Library,
+    client: &InProcessClient,
     sandbox: &Sandbox,
     operation: &'static Operation,
     arguments: &Value,
 ) -> (MicroDollars, MicroDollars) {
     let sent = arguments.as_object().expect("arguments");
     let expected = estimate(operation, sent);
-    let mut answer = call(library, operation, arguments.clone());
-    if expected.charged == CostSource::AtEndOfRun {
+    let mut response = call(client, operation, arguments.clone());
+    if expected.charged == CostSource::AtEndOfJob {
         let marker = operation.behavior.long_running.as_ref().expect("a marker");
         let get = find(&marker.get).expect("an operation");
         let id: Map<String, Value> = marker
             .arguments
             .iter()
-            .map(|(name, field)| (name.clone(), answer[field].clone()))
+            .map(|(name, field)| (name.clone(), response[field].clone()))
             .collect();
         sandbox.advance(60_000);
-        answer = call(library, get, Value::Object(id));
-        let status = answer[&marker.status].as_str().expect("a status");
+        response = call(client, get, Value::Object(id));
+        let status = response[&marker.status].as_str().expect("a status");
         assert!(
             marker.final_states.iter().any(|it| it == status),
-            "{answer}"
+            "{response}"
         );
     }
-    let cost = actual(&answer).unwrap_or_else(|| panic!("no cost: {answer}"));
+    let cost = actual(&response).unwrap_or_else(|| panic!("no cost: {response}"));
     (cost, expected.worst)
 }
 
-fn call(library: &Library, operation: &'static Operation, arguments: Value) -> Value {
-    let (result, _) = library.call(operation, arguments.clone());
-    let answer = result.unwrap_or_else(|error| panic!("{arguments}: {error}"));
-    answer.value
+fn call(client: &InProcessClient, operation: &'static Operation, arguments: Value) -> Value {
+    let (result, _) = client.call(operation, arguments.clone());
+    let response = result.unwrap_or_else(|error| panic!("{arguments}: {error}"));
+    response.value
 }
 
-/// Puts an argument in half of the calls.
+/// Adds an argument to half of the calls.
 fn maybe(random: &mut Rng, arguments: &mut Value, name: &str, value: Value) {
     if random.bool() {
         arguments[name] = value;

@@ -1,11 +1,11 @@
-//! The registry as the program prints it keeps the contract.
+//! Checks the printed registry of operations.
 
 use serde_json::{Value, json};
 
-use crate::round_trip::covered;
-use crate::support::{Program, assert_none, schema};
+use crate::round_trip::covered_operations;
+use crate::support::{Program, assert_no_problems, schema};
 
-/// The operations of the Websets API by the contract.
+/// The operations of the Websets API.
 const WEBSETS: [&str; 38] = [
     "websets.create",
     "websets.get",
@@ -47,7 +47,7 @@ const WEBSETS: [&str; 38] = [
     "events.get",
 ];
 
-/// The operations of the Search API by the contract.
+/// The operations of the Search API.
 const SEARCH: [&str; 31] = [
     "search",
     "find_similar",
@@ -82,10 +82,10 @@ const SEARCH: [&str; 31] = [
     "search_monitors.runs.get",
 ];
 
-/// The registry as the program prints it.
+/// Returns the registry that the program prints.
 fn printed() -> Vec<Value> {
     let registry = Program::new(["operations", "--json"])
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .run()
         .json();
     registry.as_array().expect("a list").clone()
@@ -118,12 +118,12 @@ fn operations_match_the_contract() {
 
 #[test]
 fn every_operation_has_a_round_trip() {
-    assert_eq!(covered(), sorted(printed().iter().map(name)));
+    assert_eq!(covered_operations(), sorted(printed().iter().map(name)));
 }
 
 #[test]
 fn operations_table_has_a_line_each() {
-    let output = Program::new(["operations"]).without("EXA_API_KEY").run();
+    let output = Program::new(["operations"]).env_remove("EXA_API_KEY").run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     let first_words = output
         .stdout
@@ -159,7 +159,7 @@ fn every_operation_has_summary_and_path() {
             problems.push(format!("{name} has the method {}", entry["method"]));
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -167,23 +167,23 @@ fn schemas_are_valid_2020_12_objects() {
     let mut problems = Vec::new();
     for entry in printed() {
         for which in ["inputSchema", "outputSchema"] {
-            let place = format!("{which} of {}", name(&entry));
+            let schema_name = format!("{which} of {}", name(&entry));
             let schema = &entry[which];
             if schema["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
                 problems.push(format!(
-                    "the {place} names the dialect {}",
+                    "the {schema_name} names the dialect {}",
                     schema["$schema"]
                 ));
             }
             for broken in schema::broken_references(schema) {
-                problems.push(format!("the {place} has a broken reference {broken}"));
+                problems.push(format!("the {schema_name} has a broken reference {broken}"));
             }
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
-/// Clients refuse tools whose arguments are a union, and models need to know what to fill in.
+/// Clients reject tools whose arguments are a union, and models need to know the fields.
 #[test]
 fn input_schemas_are_plain_objects_with_described_properties() {
     let mut problems = Vec::new();
@@ -216,7 +216,7 @@ fn input_schemas_are_plain_objects_with_described_properties() {
             }
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
 /// A model that reads `agent-runs-get` in a description calls an operation that does not exist.
@@ -237,10 +237,10 @@ fn descriptions_use_operation_names() {
             problems.push(format!("{} speaks of {word}", name(entry)));
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
-/// Arguments that go nowhere are refused, and the schema says so; bodies stay open.
+/// Unknown path and query arguments are rejected by the schema; bodies are open.
 #[test]
 fn only_body_operations_accept_unknown_arguments() {
     for entry in printed() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::support::{McpServer, Program, Recorder, Reply, Seen, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, RecordedRequest, Recorder, Response};
 
 /// Collects what is exported.
 pub(crate) struct Collector(Recorder);
@@ -28,7 +28,7 @@ pub(crate) struct Span {
 
 impl Collector {
     pub(crate) fn start() -> Self {
-        Self(Recorder::always(Reply::new(200)))
+        Self(Recorder::always(Response::new(200)))
     }
 
     pub(crate) fn url(&self) -> String {
@@ -36,13 +36,13 @@ impl Collector {
     }
 
     /// All requests that came, whatever they hold.
-    pub(crate) fn take(&self) -> Vec<Seen> {
+    pub(crate) fn take(&self) -> Vec<RecordedRequest> {
         self.0.take()
     }
 }
 
 /// The spans in these requests.
-pub(crate) fn spans(requests: &[Seen]) -> Vec<Span> {
+pub(crate) fn spans(requests: &[RecordedRequest]) -> Vec<Span> {
     let traces = requests
         .iter()
         .filter(|request| request.path() == "/v1/traces");
@@ -64,7 +64,9 @@ pub(crate) fn spans(requests: &[Seen]) -> Vec<Span> {
 }
 
 /// The metrics in these requests: name, and the attributes of each of its points.
-pub(crate) fn metrics(requests: &[Seen]) -> Vec<(String, Vec<BTreeMap<String, String>>)> {
+pub(crate) fn metrics(
+    requests: &[RecordedRequest],
+) -> Vec<(String, Vec<BTreeMap<String, String>>)> {
     let sent = requests
         .iter()
         .filter(|request| request.path() == "/v1/metrics");
@@ -92,13 +94,13 @@ pub(crate) fn stdio(exa: &Recorder, collector: &str, more: &[(&str, &str)]) -> M
     for (name, value) in more {
         program = program.env(name, value);
     }
-    McpServer::connect(program, USUAL)
+    McpServer::connect(program, DEFAULT_VERSION)
 }
 
 /// Exa, which always finds nothing.
 pub(crate) fn exa() -> Recorder {
-    let answer = json!({"requestId": "r", "results": [], "costDollars": {"total": 0.007}});
-    Recorder::always(Reply::json(200, &answer))
+    let response = json!({"requestId": "r", "results": [], "costDollars": {"total": 0.007}});
+    Recorder::always(Response::json(200, &response))
 }
 
 fn span(bytes: &[u8]) -> Span {
@@ -130,9 +132,10 @@ fn span(bytes: &[u8]) -> Span {
 fn attributes(bytes: &[u8], field: u64) -> impl Iterator<Item = (String, String)> + '_ {
     fields(bytes, field).into_iter().map(|pair| {
         let value = fields(pair, 2).concat();
-        let value = match fields(&value, 1).is_empty() {
-            false => text(&value, 1),
-            true => number(&value, 3).to_string(),
+        let value = if fields(&value, 1).is_empty() {
+            number(&value, 3).to_string()
+        } else {
+            text(&value, 1)
         };
         (text(pair, 1), value)
     })
@@ -164,13 +167,13 @@ fn fields(bytes: &[u8], field: u64) -> Vec<&[u8]> {
 }
 
 /// Tells every field of a message: its number, and its value or bytes.
-fn walk<'a>(mut bytes: &'a [u8], mut tell: impl FnMut(u64, u64, Option<&'a [u8]>)) {
+fn walk<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(u64, u64, Option<&'a [u8]>)) {
     while !bytes.is_empty() {
         let tag = varint(&mut bytes);
         let (number, kind) = (tag >> 3, tag & 7);
         let length = match kind {
             0 => {
-                tell(number, varint(&mut bytes), None);
+                visit(number, varint(&mut bytes), None);
                 continue;
             }
             1 => 8,
@@ -179,7 +182,7 @@ fn walk<'a>(mut bytes: &'a [u8], mut tell: impl FnMut(u64, u64, Option<&'a [u8]>
             other => panic!("no field has the kind {other}"),
         };
         let (value, rest) = bytes.split_at(length);
-        tell(number, 0, (kind == 2).then_some(value));
+        visit(number, 0, (kind == 2).then_some(value));
         bytes = rest;
     }
 }

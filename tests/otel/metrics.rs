@@ -19,9 +19,9 @@ fn otel_metrics_follow_semantic_conventions() {
     let (exa, collector) = (exa(), Collector::start());
     let mut server = stdio(&exa, &collector.url(), &[]);
     let call = json!({"name": "web_search_exa", "arguments": {"query": "nobody may know"}});
-    server.ask("tools/call", call.clone());
-    server.ask("tools/call", call);
-    server.end();
+    server.request("tools/call", call.clone());
+    server.request("tools/call", call);
+    server.shut_down();
     let requests = collector.take();
     let metrics = metrics(&requests);
     let served = points(&metrics, "mcp.server.operation.duration");

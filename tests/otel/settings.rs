@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use crate::collector::{Collector, exa, spans, stdio};
-use crate::support::{McpServer, Part, Recorder, Reply};
+use crate::support::{McpServer, Part, Recorder, Response};
 
 const CALL: &str = "web_search_exa";
 
 fn call(server: &mut McpServer) {
     let call = json!({"name": CALL, "arguments": {"query": "x"}});
-    let answer = server.ask("tools/call", call);
-    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    let response = server.request("tools/call", call);
+    assert_eq!(response["result"]["isError"], false, "{response}");
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn otel_variables_configure_the_exporter() {
     ];
     let mut server = stdio(&exa, &collector.url(), &variables);
     call(&mut server);
-    server.end();
+    server.shut_down();
     let requests = collector.take();
     assert!(requests.iter().all(|one| one.path() == "/v1/traces"));
     let spans = spans(&requests);
@@ -47,17 +47,17 @@ fn otel_is_off_by_default() {
         let mut server = stdio(&exa, &collector.url(), &[disabled]);
         let call = json!({"name": CALL, "arguments": {"query": "x"},
             "_meta": {"traceparent": trace}});
-        server.ask("tools/call", call);
-        server.end();
+        server.request("tools/call", call);
+        server.shut_down();
         assert!(collector.take().is_empty());
-        // Nobody is told of a span of ours, so none comes between client and Exa.
-        assert_eq!(exa.only().header("traceparent"), [trace]);
+        // The server's span is not exported, so Exa gets the client's trace context.
+        assert_eq!(exa.only_request().header("traceparent"), [trace]);
     }
 
     let sampler = ("OTEL_TRACES_SAMPLER", "always_off");
     let mut server = stdio(&exa, &collector.url(), &[sampler]);
     call(&mut server);
-    server.end();
+    server.shut_down();
     assert!(spans(&collector.take()).is_empty());
 }
 
@@ -69,25 +69,25 @@ fn otel_missing_collector_is_logged_once() {
     for _ in 0..20 {
         call(&mut server);
     }
-    let ended = server.end();
+    let ended = server.shut_down();
     assert_eq!(ended.code, Some(0));
-    let told = ended.stderr.matches("OTEL_EXPORTER_OTLP_ENDPOINT").count();
+    let warnings = ended.stderr.matches("OTEL_EXPORTER_OTLP_ENDPOINT").count();
     // Once for traces, once for metrics.
-    assert_eq!(told, 2, "{}", ended.stderr);
+    assert_eq!(warnings, 2, "{}", ended.stderr);
 }
 
 #[test]
 fn otel_unresponsive_collector_does_not_delay() {
     let exa = exa();
-    let (told, _gone) = std::sync::mpsc::channel();
-    let silent = Recorder::always(Reply::events([Part::Silence(told)]));
+    let (closed, _receiver) = std::sync::mpsc::channel();
+    let silent = Recorder::always(Response::events([Part::WaitForClose(closed)]));
     let often = ("OTEL_BSP_SCHEDULE_DELAY", "10");
     let mut server = stdio(&exa, &silent.url(), &[often]);
     for _ in 0..20 {
         call(&mut server);
     }
     // The support waits for the end with a limit of its own.
-    let ended = server.end();
+    let ended = server.shut_down();
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
@@ -96,7 +96,7 @@ fn otel_invalid_settings_do_not_stop_the_server() {
     let exa = exa();
     let mut server = stdio(&exa, "collector:4317", &[]);
     call(&mut server);
-    let ended = server.end();
+    let ended = server.shut_down();
     assert!(
         ended.stderr.contains("OpenTelemetry export is disabled"),
         "{}",

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::collector::{Collector, Span, exa, spans, stdio};
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{HttpServer, HttpSession, KEY, Recorder, Reply, Seen};
+use crate::support::{API_KEY, HttpServer, HttpSession, RecordedRequest, Recorder, Response};
 
 const TRACE_ID: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
@@ -33,9 +33,9 @@ fn assert_attributes(span: &Span, wanted: &[(&str, &str)]) {
 
 /// The header that Exa was sent names this span.
 #[track_caller]
-fn assert_sent(seen: &Seen, span: &Span) {
+fn assert_sent(request: &RecordedRequest, span: &Span) {
     let header = format!("00-{}-{}-01", span.trace, span.id);
-    assert_eq!(seen.header("traceparent"), [header.as_str()]);
+    assert_eq!(request.header("traceparent"), [header.as_str()]);
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn otel_stdio_spans_propagate_from_client_to_exa() {
     let arguments = json!({"query": "what nobody may know"});
     let call = json!({"name": "web_search_exa", "arguments": arguments, "_meta": meta});
     let id = server.send("tools/call", call);
-    server.answer(&id);
-    let ended = server.end();
+    server.response(&id);
+    let ended = server.shut_down();
     assert_eq!(ended.code, Some(0), "{ended:?}");
 
     let requests = collector.take();
@@ -82,14 +82,14 @@ fn otel_stdio_spans_propagate_from_client_to_exa() {
             ("exa.operation", "search"),
         ],
     );
-    let seen = exa.only();
-    assert_sent(&seen, call);
-    assert_eq!(seen.header("tracestate"), ["vendor=1"]);
+    let request = exa.only_request();
+    assert_sent(&request, call);
+    assert_eq!(request.header("tracestate"), ["vendor=1"]);
 
     // The handshake named no trace, and began one.
-    let hello = named(&spans, "initialize");
-    assert_eq!(hello.parent, "");
-    assert_ne!(hello.trace, TRACE_ID);
+    let initialize = named(&spans, "initialize");
+    assert_eq!(initialize.parent, "");
+    assert_ne!(initialize.trace, TRACE_ID);
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn otel_http_spans_contain_no_secrets() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue"),
     ];
-    let mut server = HttpServer::upstream(&exa.url(), &variables);
+    let mut server = HttpServer::with_upstream(&exa.url(), &variables);
     let bearer = "Bearer the-users-token";
     let trace = traceparent();
     let headers = [("authorization", bearer), ("traceparent", trace.as_str())];
-    let mut session = HttpSession::usual(&server, &headers);
+    let mut session = HttpSession::new(&server, &headers);
     let session_id = session
         .headers()
         .iter()
@@ -114,17 +114,17 @@ fn otel_http_spans_contain_no_secrets() {
         .expect("a session");
     let arguments = json!({"query": "what nobody may know"});
     session.call("web_search_exa", arguments);
-    session.ask(
+    session.request(
         "tools/call",
         json!({"name": "a_tool_made_up", "arguments": {}}),
     );
-    session.ask("a/method/made/up", json!({}));
-    session.ask("resources/read", json!({"uri": "exa://made/up/address"}));
-    session.ask("prompts/get", json!({"name": "a_prompt_made_up"}));
+    session.request("a/method/made/up", json!({}));
+    session.request("resources/read", json!({"uri": "exa://made/up/address"}));
+    session.request("prompts/get", json!({"name": "a_prompt_made_up"}));
     drop(session);
     #[cfg(unix)]
     {
-        signal(server.id(), "TERM");
+        signal(server.process_id(), "TERM");
         assert_eq!(server.wait(), Some(0));
     }
 
@@ -139,7 +139,7 @@ fn otel_http_spans_contain_no_secrets() {
     assert_attributes(request, &transport);
     let call = named(&spans, "POST /search");
     assert_eq!((&call.trace, &call.parent), (&request.trace, &request.id));
-    assert_sent(&exa.only(), call);
+    assert_sent(&exa.only_request(), call);
 
     let unknown = named(&spans, "tools/call");
     assert_attributes(unknown, &[("error.type", "-32602")]);
@@ -152,7 +152,7 @@ fn otel_http_spans_contain_no_secrets() {
         assert_eq!(request.header("x-tenant"), ["blue"]);
         let bytes = String::from_utf8_lossy(&request.body);
         for secret in [
-            KEY,
+            API_KEY,
             "the-admins-token",
             "the-users-token",
             "ann-of-accounts",
@@ -169,13 +169,13 @@ fn otel_http_spans_contain_no_secrets() {
 #[test]
 fn otel_spans_record_errors() {
     let answer = json!({"error": "what Exa says of it", "tag": "INVALID_REQUEST_BODY"});
-    let exa = Recorder::always(Reply::json(400, &answer));
+    let exa = Recorder::always(Response::json(400, &answer));
     let collector = Collector::start();
     let mut server = stdio(&exa, &collector.url(), &[]);
     let arguments = json!({"query": "x"});
     let call = json!({"name": "web_search_exa", "arguments": arguments});
-    server.ask("tools/call", call);
-    server.ask("prompts/list", json!({}));
+    server.request("tools/call", call);
+    server.request("prompts/list", json!({}));
     server.terminate();
     assert_eq!(server.wait().code, Some(0));
 
@@ -201,15 +201,15 @@ fn otel_honours_the_client_sampling_decision() {
     let unsampled = traceparent().replace("-01", "-00");
     let call = json!({"name": "web_search_exa", "arguments": {"query": "x"},
         "_meta": {"traceparent": unsampled}});
-    server.ask("tools/call", call);
-    server.end();
+    server.request("tools/call", call);
+    server.shut_down();
     let names: Vec<_> = spans(&collector.take())
         .into_iter()
         .map(|span| span.name)
         .collect();
     assert_eq!(names, ["initialize"]);
-    let seen = exa.only();
-    let header = seen.header("traceparent").concat();
+    let request = exa.only_request();
+    let header = request.header("traceparent").concat();
     assert!(header.starts_with(&format!("00-{TRACE_ID}-")), "{header}");
     assert!(header.ends_with("-00"), "{header}");
 }

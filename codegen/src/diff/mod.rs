@@ -25,7 +25,7 @@ mod wrappers;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use operations::compare;
 pub use report::report;
@@ -45,6 +45,16 @@ pub enum Impact {
 }
 
 impl Impact {
+    /// Returns the exit status of commands that report the worst impact for CI.
+    #[must_use]
+    pub const fn exit_code(worst: Option<Self>) -> u8 {
+        match worst {
+            None => 0,
+            Some(Self::Compatible | Self::Documentation) => 10,
+            Some(Self::Breaking) => 20,
+        }
+    }
+
     /// Returns the label used on every line of the report.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -60,6 +70,20 @@ impl fmt::Display for Impact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
+}
+
+/// Returns the changes as JSON, in the order of the report's data.
+#[must_use]
+pub fn to_json(changes: &[ApiChange]) -> Value {
+    let entries = changes.iter().map(|change| {
+        json!({
+            "impact": change.impact.as_str(),
+            "operation": change.operation,
+            "location": change.location,
+            "text": change.text,
+        })
+    });
+    Value::Array(entries.collect())
 }
 
 /// One difference between two versions of the API.

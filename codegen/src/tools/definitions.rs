@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::{AlternativeOperation, ExampleCall, HostEntry, ToolPlan};
+use exa_mcp_model::{AlternativeOperation, ExampleCall, ToolPlan, ToolhostEntry};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -91,7 +91,7 @@ pub struct HostTool {
     /// Description for language models.
     pub description: String,
     /// The operations it calls.
-    pub operations: Vec<HostEntry>,
+    pub operations: Vec<ToolhostEntry>,
 }
 
 /// A tool with flat arguments for one operation.

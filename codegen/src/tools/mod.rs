@@ -8,7 +8,7 @@ mod tokens;
 use std::collections::BTreeMap;
 
 use definitions::{DispatcherTool, HostTool, LocalTool, OutputOption, ToolDefinitions};
-use exa_mcp_model::{HostEntry, ToolDefinition, ToolFile, ToolHints, ToolPlan};
+use exa_mcp_model::{ToolDefinition, ToolFile, ToolHints, ToolPlan, ToolhostEntry};
 use serde_json::{Map, Value, json};
 use signature::SignatureDetail;
 
@@ -333,7 +333,7 @@ fn dispatcher_description(intro: &str, operations: &[&Operation], max_length: us
 }
 
 fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
-    let mut entries: Vec<HostEntry> = Vec::new();
+    let mut entries: Vec<ToolhostEntry> = Vec::new();
     let mut operations = Vec::new();
     for entry in &host.operations {
         match entry
@@ -373,7 +373,7 @@ fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Optio
         let mut entries = entries.iter();
         entries.any(|entry| entry.name == *name && entry.unsupported.is_some())
     };
-    let entries: Vec<HostEntry> = entries
+    let entries: Vec<ToolhostEntry> = entries
         .iter()
         .map(|entry| {
             let mut entry = entry.clone();
@@ -388,11 +388,11 @@ fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Optio
         input_schema: schema,
         annotations: common_hints(&operations),
     };
-    Some(new_tool(definition, ToolPlan::Host { entries }))
+    Some(new_tool(definition, ToolPlan::Toolhost { entries }))
 }
 
 /// Completes an entry from the long-running marker of its operation.
-fn complete_host_entry(mut entry: HostEntry, model: &Model) -> HostEntry {
+fn complete_host_entry(mut entry: ToolhostEntry, model: &Model) -> ToolhostEntry {
     let operation = entry.operation.clone();
     let markers = model.operations.iter().filter_map(|operation| {
         operation

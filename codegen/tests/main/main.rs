@@ -10,3 +10,5 @@ mod removed_upstream;
 mod spec_update;
 mod support;
 mod tools;
+#[cfg(feature = "update")]
+mod update;

@@ -120,31 +120,31 @@ impl Allowance {
             "Limit reached: {limit} requests per minute with this token. Retry in {} seconds.",
             exceeded.retry_after_seconds()
         );
-        Err(self.audited(exceeded))
+        Err(self.record_rejection(exceeded))
     }
 
-    /// Permits a tool call. For a call that starts a run, `run_cost` is its possible cost in millionths of a dollar;
-    /// such a call also counts against the runs that are still in progress.
+    /// Permits a tool call. For a call that starts a job, `job_cost` is its possible cost in millionths of a dollar;
+    /// such a call also counts against the jobs that are still in progress.
     ///
     /// # Errors
     /// A limit is reached.
-    pub async fn start_call(&self, run_cost: Option<u64>) -> Result<CallPermit, LimitExceeded> {
+    pub async fn start_call(&self, job_cost: Option<u64>) -> Result<CallPermit, LimitExceeded> {
         let token = self.token();
         let mut permit = CallPermit::default();
         if let Some(max_groups) = token.effective_limits.concurrent_calls {
             let limit = SlotLimit {
                 max_groups,
-                counts_durable: run_cost.is_some(),
+                counts_durable: job_cost.is_some(),
             };
             self.acquire_slot(&token, limit, &mut permit).await?;
         }
         if token.effective_limits.has_spending_limit() {
-            let day = Day::of(now());
+            let day = Day::from_timestamp(now());
             let spending = self.limiter.spending(&token, day).await;
-            // Fail now instead of reporting that a run has started which cannot be paid for.
-            let exceeded = run_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
+            // Fail now instead of reporting that a job has started which cannot be paid for.
+            let exceeded = job_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
             if let Some(exceeded) = exceeded {
-                return Err(self.audited(exceeded));
+                return Err(self.record_rejection(exceeded));
             }
             permit.warnings = warnings(&token, spending, day);
             for warning in &permit.warnings {
@@ -194,7 +194,7 @@ impl Allowance {
         if is_allowed {
             Ok(())
         } else {
-            Err(self.audited(too_many_calls(limit.max_groups)))
+            Err(self.record_rejection(too_many_calls(limit.max_groups)))
         }
     }
 
@@ -215,7 +215,7 @@ impl Allowance {
     }
 
     /// Records the rejection in the audit log.
-    fn audited(&self, exceeded: LimitExceeded) -> LimitExceeded {
+    fn record_rejection(&self, exceeded: LimitExceeded) -> LimitExceeded {
         self.record_denial(&exceeded);
         exceeded
     }

@@ -40,28 +40,21 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 #[serde(default)]
 pub struct AuditEvent {
     /// When it happened, in milliseconds since 1970.
-    #[serde(rename = "at")]
     pub at: i64,
     /// The id of the acting token.
-    #[serde(rename = "actor")]
     pub actor: Option<String>,
     /// The user of the acting token.
     #[serde(rename = "actorUser")]
     pub actor_user: Option<String>,
     /// The action, such as `token.create` or `denied.unknown`.
-    #[serde(rename = "action")]
     pub action: String,
     /// The id of the affected token.
-    #[serde(rename = "target")]
     pub target: Option<String>,
     /// Further details.
-    #[serde(rename = "detail")]
     pub detail: Option<Value>,
     /// The client address.
-    #[serde(rename = "address")]
     pub address: Option<String>,
     /// How often it happened within the minute.
-    #[serde(rename = "count")]
     pub count: u64,
 }
 

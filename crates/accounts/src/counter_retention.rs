@@ -21,7 +21,7 @@ pub(super) async fn delete_expired_counters(store: Arc<dyn Store>, retention_day
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
         ticks.tick().await;
-        if let Err(error) = delete_once(&*store, retention_days, Day::of(now())).await {
+        if let Err(error) = delete_once(&*store, retention_days, Day::from_timestamp(now())).await {
             tracing::warn!(%error, "cannot delete expired counters; trying again later");
         }
     }
@@ -86,7 +86,7 @@ mod tests {
     async fn deletes_old_days_and_months_but_not_totals() {
         let store = MemoryStore::default();
         // 2026-12-31.
-        let today = Day::of(1_798_700_000_000);
+        let today = Day::from_timestamp(1_798_700_000_000);
         use_daily(&store, today, 500).await;
         delete_once(&store, 90, today).await.unwrap();
         assert_eq!(subjects(&store, "day:").await, 90);

@@ -60,7 +60,7 @@ pub struct Day(NaiveDate);
 
 impl Day {
     /// Returns the day of a time in milliseconds since 1970.
-    pub fn of(time: i64) -> Self {
+    pub fn from_timestamp(time: i64) -> Self {
         let time = DateTime::from_timestamp_millis(time).unwrap_or_default();
         Self(time.date_naive())
     }
@@ -195,9 +195,9 @@ pub struct Spending {
     pub today: u64,
     /// The amount spent in the month.
     pub this_month: u64,
-    /// The amount reserved for calls and runs in progress that started on the day.
+    /// The amount reserved for calls and jobs in progress that started on the day.
     pub reserved_today: u64,
-    /// The amount reserved for calls and runs in progress that started in the month.
+    /// The amount reserved for calls and jobs in progress that started in the month.
     pub reserved_this_month: u64,
 }
 
@@ -234,24 +234,27 @@ mod tests {
 
     #[test]
     fn days_and_months_end_at_midnight() {
-        let day = Day::of(LATE);
+        let day = Day::from_timestamp(LATE);
         assert_eq!(day.to_string(), "2026-12-31");
         assert_eq!(day.end(), LATE + 1);
         assert_eq!(day.month_end(), LATE + 1);
-        assert_eq!(Day::of(LATE + 1).to_string(), "2027-01-01");
+        assert_eq!(Day::from_timestamp(LATE + 1).to_string(), "2027-01-01");
         assert_eq!(day.before(31).to_string(), "2026-11-30");
-        let february = Day::of(1_769_990_400_000);
-        assert_eq!(Day::of(february.month_end()).to_string(), "2026-03-01");
+        let february = Day::from_timestamp(1_769_990_400_000);
+        assert_eq!(
+            Day::from_timestamp(february.month_end()).to_string(),
+            "2026-03-01"
+        );
     }
 
     #[test]
     fn expired_subjects_exclude_this_month_and_totals() {
-        let day = Day::of(LATE);
+        let day = Day::from_timestamp(LATE);
         let [days, spending] = day.expired_subjects(30);
         assert!(days.contains(&day.before(30).subject()));
         assert!(!days.contains(&day.before(29).subject()));
         assert!(
-            spending.contains(&Day::of(LATE).before(61).spending_subject("t")),
+            spending.contains(&Day::from_timestamp(LATE).before(61).spending_subject("t")),
             "October"
         );
         assert!(
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn counters_can_be_read_back() {
-        let day = Day::of(LATE);
+        let day = Day::from_timestamp(LATE);
         let update = |name: &str, amount| CounterUpdate {
             subject: "t".to_owned(),
             name: name.to_owned(),

@@ -29,7 +29,6 @@ pub struct TokenLimits {
     #[serde(rename = "softDollarsPerMonth")]
     pub soft_dollars_per_month: Option<f64>,
     /// The sets and tools that may be used.
-    #[serde(rename = "tools")]
     pub tools: Option<Vec<String>>,
     /// Whether tools that change something are forbidden.
     #[serde(rename = "readOnly")]

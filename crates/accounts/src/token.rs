@@ -72,7 +72,7 @@ pub struct Token {
     pub(super) previous: Option<(Digest, i64)>,
     /// The id.
     pub id: String,
-    /// The start of the text, for display: enough to recognise it, too little to guess it.
+    /// The start of the text, for display: enough to recognize it, too little to guess it.
     pub prefix: String,
     /// The user it belongs to.
     pub user: Option<String>,

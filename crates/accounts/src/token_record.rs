@@ -13,32 +13,23 @@ const MAX_PREVIOUS_USERS: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TokenRecord {
-    #[serde(rename = "id")]
     pub(super) id: String,
     /// The keyed hash; `None` for a token of the environment.
-    #[serde(rename = "hash")]
     pub(super) hash: Option<String>,
     /// The text before a rotation, during the grace period.
     #[serde(rename = "former")]
     pub(super) previous: Option<PreviousToken>,
-    #[serde(rename = "prefix")]
     pub(super) prefix: String,
-    #[serde(rename = "user")]
     pub(super) user: Option<String>,
     /// The previous users, latest last; `None` for a time without a user. Releases that do not know this field drop
     /// it when they change the token.
     #[serde(rename = "formerUsers", skip_serializing_if = "Vec::is_empty")]
     pub(super) previous_users: Vec<Option<String>>,
-    #[serde(rename = "admin")]
     pub(super) admin: bool,
     /// In milliseconds since 1970, like all times here.
-    #[serde(rename = "created")]
     pub(super) created: Option<i64>,
-    #[serde(rename = "expires")]
     pub(super) expires: Option<i64>,
-    #[serde(rename = "revoked")]
     pub(super) revoked: Option<i64>,
-    #[serde(rename = "limits")]
     pub(super) limits: TokenLimits,
 }
 
@@ -46,9 +37,7 @@ pub(super) struct TokenRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PreviousToken {
-    #[serde(rename = "hash")]
     pub(super) hash: String,
-    #[serde(rename = "until")]
     pub(super) until: i64,
 }
 

@@ -11,8 +11,7 @@ use tokio::time::timeout;
 
 use super::daily::{self, Day};
 use super::now;
-use exa_mcp_model::ids;
-use exa_mcp_model::lock;
+use exa_mcp_model::{ids, lock};
 use exa_mcp_store::{Counter, CounterBatch, CounterOp, CounterUpdate, Store, StoreError};
 
 /// The counter of requests.
@@ -151,7 +150,7 @@ impl MeterState {
         UsageSubject {
             token: self.token.clone(),
             user: self.user.clone(),
-            day: Day::of(now()),
+            day: Day::from_timestamp(now()),
         }
     }
 }

@@ -272,7 +272,7 @@ impl RequestParts {
         name: &str,
         always: &[&str],
     ) -> Result<Option<String>, CallError> {
-        let joined = self.joined(name, ',', always)?;
+        let joined = self.join(name, ',', always)?;
         self.printable(name, joined)
     }
 
@@ -320,7 +320,7 @@ impl RequestParts {
     }
 
     /// Takes a list and joins it; the entries of `always` come first.
-    pub fn joined(
+    pub fn join(
         &mut self,
         name: &str,
         separator: char,

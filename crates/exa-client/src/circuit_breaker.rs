@@ -23,11 +23,11 @@ const CREDIT_PROBES_UNTIL_FAILING: u32 = 3;
 /// The maximum time between two probes.
 const MAX_COOL_DOWN: Duration = Duration::from_secs(3_600);
 
-/// The longest `Retry-After` that is honoured after a rate limit. A longer one is probably a mistake of
+/// The longest `Retry-After` that is honored after a rate limit. A longer one is probably a mistake of
 /// an intermediary; the probe finds out.
 const MAX_RATE_LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest `Retry-After` that is honoured after a rejection, which may be temporary.
+/// The longest `Retry-After` that is honored after a rejection, which may be temporary.
 const MAX_REJECTION: Duration = Duration::from_secs(60);
 
 /// How long a probe holds its slot. Exa rejects a key at once, so a call that takes longer was accepted
@@ -59,7 +59,7 @@ pub enum KeyFault {
 
 impl KeyFault {
     /// Returns the fault of the key that an error implies, if any.
-    pub(super) fn of(error: &ExaError) -> Option<Self> {
+    pub(super) fn from_error(error: &ExaError) -> Option<Self> {
         let tag = error.tag.as_deref().unwrap_or_default();
         match error.kind {
             ExaErrorKind::Api(429) => Some(Self::RateLimited),
@@ -89,19 +89,19 @@ impl KeyFault {
     fn cool_down(self, failures: u32) -> Duration {
         let seconds = Duration::from_secs;
         match self {
-            Self::RateLimited => doubled(seconds(1), failures, seconds(30)),
-            Self::OutOfCredits => doubled(seconds(60), failures, MAX_COOL_DOWN),
+            Self::RateLimited => backoff(seconds(1), failures, seconds(30)),
+            Self::OutOfCredits => backoff(seconds(60), failures, MAX_COOL_DOWN),
             Self::Rejected | Self::Forbidden => {
                 let probes = failures.saturating_sub(REJECTIONS_UNTIL_OPEN - 1);
                 match probes.checked_sub(PROBES_UNTIL_FAILING) {
-                    None | Some(0) => doubled(seconds(1), probes, seconds(15)),
-                    Some(more) => doubled(seconds(60), more, MAX_COOL_DOWN),
+                    None | Some(0) => backoff(seconds(1), probes, seconds(15)),
+                    Some(more) => backoff(seconds(60), more, MAX_COOL_DOWN),
                 }
             }
         }
     }
 
-    /// Returns the longest `Retry-After` that is honoured.
+    /// Returns the longest `Retry-After` that is honored.
     fn max_retry_after(self) -> Duration {
         match self {
             Self::RateLimited => MAX_RATE_LIMIT,
@@ -131,7 +131,7 @@ impl KeyFault {
 }
 
 /// Returns `first` doubled with every step after the first, up to `max`.
-fn doubled(first: Duration, step: u32, max: Duration) -> Duration {
+fn backoff(first: Duration, step: u32, max: Duration) -> Duration {
     let factor = 1_u32.checked_shl(step.saturating_sub(1));
     first.saturating_mul(factor.unwrap_or(u32::MAX)).min(max)
 }
@@ -148,11 +148,11 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn of(outcome: Result<(), &ExaError>) -> Self {
+    pub(super) fn from_outcome(outcome: Result<(), &ExaError>) -> Self {
         let Err(error) = outcome else {
             return Self::Accepted;
         };
-        match KeyFault::of(error) {
+        match KeyFault::from_error(error) {
             Some(fault) => Self::Fault(fault, error.retry_after),
             // Exa checks the key before the request.
             None if error.status.is_some_and(|status| status < 500) => Self::Accepted,

@@ -18,28 +18,28 @@ pub trait AttemptGuard: Send + Sync {
     ///
     /// # Errors
     /// The attempt is not allowed; nothing may be sent.
-    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>>;
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn RequestAttempt>, ExaError>>;
 }
 
 /// An attempt in progress. Dropping it means that its response is lost and the API may have acted.
-pub trait Attempt: Send {
+pub trait RequestAttempt: Send {
     /// Ends the attempt after the API rejected the request or never received it.
-    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()>;
+    fn on_rejected(self: Box<Self>) -> BoxFuture<'static, ()>;
 
     /// Ends the attempt after a gateway responded in place of the API, which may have acted.
-    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
-        self.rejected()
+    fn on_gateway_failure(self: Box<Self>) -> BoxFuture<'static, ()> {
+        self.on_rejected()
     }
 
     /// Reports the start of a response that is not complete yet. The job that it has started continues even
     /// if the remaining response is lost.
-    fn started<'a>(&'a mut self, _response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_started<'a>(&'a mut self, _response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 
     /// Ends the attempt after a complete response. Lists in `response` may be empty, because only values
     /// outside of lists are parsed for a large response.
-    fn completed<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
+    fn on_completed<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
 }
 
 /// A guard that allows everything, for requests that are not subject to a budget.
@@ -47,17 +47,17 @@ pub trait Attempt: Send {
 pub struct Unguarded;
 
 impl AttemptGuard for Unguarded {
-    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
-        Box::pin(ready(Ok(Box::new(Self) as Box<dyn Attempt>)))
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn RequestAttempt>, ExaError>> {
+        Box::pin(ready(Ok(Box::new(Self) as Box<dyn RequestAttempt>)))
     }
 }
 
-impl Attempt for Unguarded {
-    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()> {
+impl RequestAttempt for Unguarded {
+    fn on_rejected(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(ready(()))
     }
 
-    fn completed<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
+    fn on_completed<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 }

@@ -229,7 +229,7 @@ impl KeyPool {
 
     /// Returns why no key is ready after an error that is the fault of a key; `None` if one is.
     pub fn unavailable_after(&self, class: &'static str, error: &ExaError) -> Option<KeyPoolError> {
-        KeyFault::of(error)?;
+        KeyFault::from_error(error)?;
         let now = Instant::now();
         let slots = lock(&self.0.slots);
         let ready = slots.iter().any(|slot| slot.allows(class, now));
@@ -399,7 +399,7 @@ impl KeyLease {
         let Some(slot) = slots.get_mut(self.index).filter(|_| !is_exempt) else {
             return false;
         };
-        let verdict = Verdict::of(outcome);
+        let verdict = Verdict::from_outcome(outcome);
         let is_forbidden = outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403));
         self.update(slot, verdict, is_forbidden);
         match verdict {

@@ -43,7 +43,7 @@ pub(super) enum Effect {
 
 impl Effect {
     /// Returns the effect of an attempt that failed with this kind of error.
-    pub(super) fn of(kind: ExaErrorKind) -> Self {
+    pub(super) fn from_error_kind(kind: ExaErrorKind) -> Self {
         match kind {
             ExaErrorKind::Api(429 | 503) | ExaErrorKind::Connect => Self::None,
             ExaErrorKind::Api(408 | 500..=599) | ExaErrorKind::ConnectionLost => Self::Unknown,

@@ -8,7 +8,7 @@ use reqwest::{Client, Request, Response};
 use serde_json::Value;
 
 use super::{
-    Attempt, CallContext, ExaError, ExaErrorKind, blocking,
+    CallContext, ExaError, ExaErrorKind, RequestAttempt, blocking,
     body::{self, ReadError},
     deadline::Deadline,
     error_body::ErrorBody,
@@ -80,16 +80,16 @@ async fn exchange(
         };
         let mut failure = match attempt(client, context, request, &mut *guarded).await {
             Ok(success) => {
-                guarded.completed(&success.summary).await;
+                guarded.on_completed(&success.summary).await;
                 return Ok(success.response);
             }
             Err(failure) => failure,
         };
         let error = &mut failure.error;
         if error.is_from_gateway() {
-            guarded.failed_at_gateway().await;
+            guarded.on_gateway_failure().await;
         } else if error.is_without_effect() {
-            guarded.rejected().await;
+            guarded.on_rejected().await;
         } else {
             drop(guarded);
         }
@@ -121,7 +121,7 @@ async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
-    guarded: &mut dyn Attempt,
+    guarded: &mut dyn RequestAttempt,
 ) -> Result<Success, Failure> {
     let method = request.method().clone();
     let host = request.url().host_str().unwrap_or_default().to_owned();

@@ -16,7 +16,7 @@ pub(super) struct Failure {
 
 impl From<ExaError> for Failure {
     fn from(error: ExaError) -> Self {
-        let effect = Effect::of(error.kind);
+        let effect = Effect::from_error_kind(error.kind);
         Self {
             error,
             effect,

@@ -97,7 +97,7 @@ async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Eff
         let effect = if error.is_timeout() || is_private {
             Effect::Final
         } else {
-            Effect::of(ExaErrorKind::ConnectionLost)
+            Effect::from_error_kind(ExaErrorKind::ConnectionLost)
         };
         let message = transport_error::error(&error).message;
         (
@@ -125,7 +125,10 @@ async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Eff
     let mut error = failed(reason.trim_end_matches('.').to_owned(), Some(status));
     error = error.with_quote(quote.trim_end_matches('.'));
     error.retry_after = retry_after;
-    Err((error, Effect::of(ExaErrorKind::Api(status.as_u16()))))
+    Err((
+        error,
+        Effect::from_error_kind(ExaErrorKind::Api(status.as_u16())),
+    ))
 }
 
 fn failed(reason: String, status: Option<StatusCode>) -> ExaError {

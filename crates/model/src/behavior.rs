@@ -122,10 +122,10 @@ impl ArgumentCheck {
     }
 }
 
-/// The form of a streamed response, which determines the meaning of its events.
+/// The kind of a streamed response, which determines the meaning of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum StreamForm {
+pub enum StreamKind {
     /// Results and a text about them, `{results, output, …}`.
     Search,
     /// A text and its sources, `{answer, citations, …}`.
@@ -140,8 +140,9 @@ pub enum StreamForm {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streaming {
-    /// The form of the stream.
-    pub form: StreamForm,
+    /// The kind of the stream.
+    #[serde(rename = "form")]
+    pub kind: StreamKind,
     /// The operation that reads the job if its stream breaks off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,

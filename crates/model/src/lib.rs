@@ -37,7 +37,7 @@ pub mod time;
 mod tool;
 
 pub use behavior::{
-    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamForm, Streaming,
+    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamKind, Streaming,
     UploadOperations,
 };
 pub use call_stats::CallStats;
@@ -45,7 +45,7 @@ pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;
 pub use limit::{BudgetShortfall, LimitExceeded};
-pub use money::MicroDollars;
+pub use money::{JobCost, MicroDollars};
 pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
 pub use owner::{LocalUser, Owner};
 pub use prompt::{
@@ -55,6 +55,6 @@ pub use prompt::{
 pub use resources::{Resources, WebsetResources};
 pub use sync::lock;
 pub use tool::{
-    AlternativeOperation, ArgumentMapping, HostEntry, HostRole, NamedToolPlan, ToolDefinition,
-    ToolFile, ToolHints, ToolPlan,
+    AlternativeOperation, ArgumentMapping, NamedToolPlan, ToolDefinition, ToolFile, ToolHints,
+    ToolPlan, ToolhostEntry, ToolhostRole,
 };

@@ -14,6 +14,15 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct MicroDollars(u64);
 
+/// The cost of a long-running job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobCost {
+    /// The job is still running.
+    Pending,
+    /// The job has finished, with its cost if known.
+    Final(Option<MicroDollars>),
+}
+
 /// Millionths in a dollar.
 const MICRO: f64 = 1_000_000.0;
 

@@ -74,11 +74,11 @@ pub enum CostSource {
     #[default]
     #[serde(rename = "response")]
     InResponse,
-    /// The run that the call starts, once it is final. `longRunning` of the operation defines how to read the run and
+    /// The job that the call starts, once it is final. `longRunning` of the operation defines how to read the job and
     /// its final states.
     #[serde(rename = "endOfRun")]
-    AtEndOfRun,
-    /// None, because the call is free. A cost in its response belongs to the run that it reads.
+    AtEndOfJob,
+    /// None, because the call is free. A cost in its response belongs to the job that it reads.
     #[serde(skip)]
     Nothing,
 }

@@ -64,9 +64,10 @@ pub enum ToolPlan {
         operations: Vec<String>,
     },
     /// Executes operations under other names.
-    Host {
+    #[serde(rename = "host")]
+    Toolhost {
         /// The operations.
-        entries: Vec<HostEntry>,
+        entries: Vec<ToolhostEntry>,
     },
     /// Executes one operation.
     Operation {
@@ -91,15 +92,15 @@ pub enum ToolPlan {
 impl ToolPlan {
     /// Returns whether the caller chooses the operation.
     pub fn is_open(&self) -> bool {
-        matches!(self, Self::Dispatcher { .. } | Self::Host { .. })
+        matches!(self, Self::Dispatcher { .. } | Self::Toolhost { .. })
     }
 }
 
-/// An operation of a host tool.
+/// An operation of a toolhost.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct HostEntry {
-    /// Its name in the host tool.
+pub struct ToolhostEntry {
+    /// Its name in the toolhost.
     pub name: String,
     /// A one-line summary.
     pub summary: String,
@@ -126,7 +127,7 @@ pub struct HostEntry {
     pub parameters: Vec<String>,
     /// How the result is presented.
     #[serde(default)]
-    pub role: HostRole,
+    pub role: ToolhostRole,
     /// The entry that reads the job that this one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_with: Option<String>,
@@ -148,10 +149,10 @@ pub struct HostEntry {
     pub final_states: Vec<String>,
 }
 
-/// How the result of a host entry is presented.
+/// How the result of a toolhost entry is presented.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum HostRole {
+pub enum ToolhostRole {
     /// As Exa returns it.
     #[default]
     Plain,

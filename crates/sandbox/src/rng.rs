@@ -15,7 +15,7 @@ pub(crate) fn hash(seed: u64, parts: &[&str]) -> u64 {
     mix(state.finish())
 }
 
-/// The finaliser of SplitMix64: neighbouring inputs give unrelated outputs.
+/// The finalizer of SplitMix64: neighboring inputs give unrelated outputs.
 pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

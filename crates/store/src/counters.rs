@@ -34,7 +34,7 @@ pub struct CounterUpdate {
     pub op: CounterOp,
 }
 
-/// Updates that one writer sends together. A writer numbers its batches, so that the store recognises one that is
+/// Updates that one writer sends together. A writer numbers its batches, so that the store recognizes one that is
 /// sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterBatch {

@@ -29,13 +29,10 @@ pub struct Reservation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetCounters {
     /// The subject of both counters.
-    #[serde(rename = "subject")]
     pub subject: String,
     /// The name of the counter of spent amounts.
-    #[serde(rename = "spent")]
     pub spent: String,
     /// The name of the counter of reserved amounts.
-    #[serde(rename = "reserved")]
     pub reserved: String,
     /// The most that may be spent and reserved in total.
     #[serde(rename = "most")]

@@ -6,9 +6,9 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Zero-width joiner: joins its neighbours where possible.
+/// Zero-width joiner: joins its neighbors where possible.
 pub const JOINER: char = '\u{200d}';
-/// Zero-width non-joiner: separates neighbours that would join.
+/// Zero-width non-joiner: separates neighbors that would join.
 pub const NON_JOINER: char = '\u{200c}';
 /// The tag that ends a flag sequence.
 pub const LAST_TAG: char = '\u{e007f}';

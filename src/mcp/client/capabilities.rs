@@ -28,19 +28,19 @@ pub(in super::super) struct ClientFeatures {
 
 impl ClientFeatures {
     /// Reads the features from a request, or else from the handshake.
-    pub(in super::super) fn of(
+    pub(in super::super) fn from_request(
         context: &RequestContext<RoleServer>,
         protocol: &McpVersion,
     ) -> Self {
         let declared = context.client_capabilities().unwrap_or_default();
         Self {
             progress: context.meta.get_progress_token().is_some(),
-            ..Self::declared(&declared, protocol)
+            ..Self::from_declared(&declared, protocol)
         }
     }
 
     /// Interprets capabilities in a protocol version; ignores those that the version does not define.
-    fn declared(client: &model::ClientCapabilities, protocol: &McpVersion) -> Self {
+    fn from_declared(client: &model::ClientCapabilities, protocol: &McpVersion) -> Self {
         let elicitation = client
             .elicitation
             .as_ref()
@@ -86,7 +86,7 @@ mod tests {
 
     fn features(version: ProtocolVersion, client: Value) -> ClientFeatures {
         let client = serde_json::from_value(client).unwrap();
-        ClientFeatures::declared(&client, &McpVersion::new(Some(version)))
+        ClientFeatures::from_declared(&client, &McpVersion::new(Some(version)))
     }
 
     #[test]

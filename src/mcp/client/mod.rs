@@ -52,7 +52,7 @@ impl InputTimeouts {
     }
 
     /// Returns the timeout of a request.
-    fn of(&self, request: &InputRequest) -> Duration {
+    fn for_request(&self, request: &InputRequest) -> Duration {
         match request {
             InputRequest::Sampling(_) => self.model,
             InputRequest::Form(_) | InputRequest::Url(_) => self.person,
@@ -93,7 +93,7 @@ pub(super) fn open_channel(
     timeouts: InputTimeouts,
     call: InteractiveCall<'_>,
 ) -> Result<(ClientHandle, InputChannel), ErrorData> {
-    let features = ClientFeatures::of(context, protocol);
+    let features = ClientFeatures::from_request(context, protocol);
     let capabilities = features.capabilities().allowed_for(call.owner);
     if protocol.is_stateless() {
         let binding = request_state::binding(call.owner.identity(), call.tool, call.arguments);

@@ -113,7 +113,7 @@ impl MultiRoundTrip {
         let invalid = || ErrorData::internal_error("An input request could not be encoded", None);
         let input = wire::to_input_request(request).ok_or_else(invalid)?;
         let key = wire::request_key(request);
-        let state = self.state.requesting(&key).seal(&self.binding)?;
+        let state = self.state.with_request(&key).seal(&self.binding)?;
         let requests = InputRequests::from_iter([(key, input)]);
         Ok(Box::new(InputRequiredResult::new(
             Some(requests),

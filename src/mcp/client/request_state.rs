@@ -27,19 +27,19 @@ pub(super) struct Binding(Vec<u8>);
 
 /// Binds a state to one call of one owner.
 pub(super) fn binding(owner: &Identity, tool: &str, arguments: &JsonObject) -> Binding {
-    let arguments = sorted(&Value::Object(arguments.clone()));
+    let arguments = sort_keys(&Value::Object(arguments.clone()));
     Binding(json!([owner.as_str(), tool, arguments]).to_string().into())
 }
 
 /// Sorts the keys of all objects, because some clients do not preserve their order.
-fn sorted(value: &Value) -> Value {
+fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let map: BTreeMap<&String, Value> =
-                map.iter().map(|(name, it)| (name, sorted(it))).collect();
+                map.iter().map(|(name, it)| (name, sort_keys(it))).collect();
             json!(map)
         }
-        Value::Array(list) => list.iter().map(sorted).collect(),
+        Value::Array(list) => list.iter().map(sort_keys).collect(),
         other => other.clone(),
     }
 }
@@ -54,7 +54,6 @@ pub(super) struct RequestState {
     #[serde(rename = "answers")]
     responses: BTreeMap<String, Value>,
     /// The number of rounds.
-    #[serde(rename = "rounds")]
     pub(super) rounds: u8,
 }
 
@@ -76,7 +75,7 @@ impl RequestState {
     }
 
     /// Returns the state of a call that makes this request next.
-    pub(super) fn requesting(&self, key: &str) -> Self {
+    pub(super) fn with_request(&self, key: &str) -> Self {
         Self {
             requested: Some(key.to_owned()),
             responses: self.responses.clone(),
@@ -142,12 +141,12 @@ mod tests {
     }
 
     fn state() -> RequestState {
-        let mut state = RequestState::default().requesting("a");
+        let mut state = RequestState::default().with_request("a");
         state.take(InputResponses::from_iter([(
             "a".to_owned(),
             json!({"x": 1}),
         )]));
-        state.requesting("b")
+        state.with_request("b")
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl SessionMessenger {
                     result.and_then(|result| wire::parse_response(&request, &to_value(result)));
                 (response, None)
             }
-            () = sleep(self.timeouts.of(&request)) => {
+            () = sleep(self.timeouts.for_request(&request)) => {
                 withdraw(handle, "no response in time").await;
                 (Err(InputError::TimedOut), None)
             }
@@ -191,7 +191,7 @@ pub(in super::super) async fn request_for_task(
             withdraw(handle, "the response is no longer needed").await;
             TaskInputOutcome::Withdrawn
         }
-        () = sleep(timeouts.of(request)) => {
+        () = sleep(timeouts.for_request(request)) => {
             withdraw(handle, "no response in time").await;
             TaskInputOutcome::Answered(Err(InputError::TimedOut))
         }

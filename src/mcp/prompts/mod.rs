@@ -50,7 +50,9 @@ fn with_available_tools<T>(
 /// Returns the available prompts in the form of a protocol version.
 pub(super) fn all(tools: &impl Tools, protocol: &McpVersion) -> Vec<ListedPrompt> {
     let prompts = available(tools).into_iter();
-    prompts.map(|prompt| protocol.prompt(prompt)).collect()
+    prompts
+        .map(|prompt| convert_prompt(protocol, prompt))
+        .collect()
 }
 
 /// Returns the values that an argument of a prompt accepts.
@@ -252,37 +254,35 @@ fn note_message(note: &Note, text: String) -> PromptMessage {
     PromptMessage::new(Role::User, ContentBlock::Resource(resource))
 }
 
-impl McpVersion {
-    fn prompt(&self, prompt: &Prompt) -> ListedPrompt {
-        let arguments = prompt.arguments.iter().map(|argument| {
-            let converted = PromptArgument::new(&argument.name)
-                .with_description(&argument.description)
-                .with_required(argument.required);
-            if self.supports_titles() {
-                converted.with_title(&argument.title)
-            } else {
-                converted
-            }
-        });
-        let arguments = Some(arguments.collect());
-        let listed = ListedPrompt::new(&prompt.name, Some(&prompt.description), arguments);
-        if self.supports_titles() {
-            listed.with_title(&prompt.title)
+fn convert_prompt(protocol: &McpVersion, prompt: &Prompt) -> ListedPrompt {
+    let arguments = prompt.arguments.iter().map(|argument| {
+        let converted = PromptArgument::new(&argument.name)
+            .with_description(&argument.description)
+            .with_required(argument.required);
+        if protocol.supports_titles() {
+            converted.with_title(&argument.title)
         } else {
-            listed
+            converted
         }
+    });
+    let arguments = Some(arguments.collect());
+    let listed = ListedPrompt::new(&prompt.name, Some(&prompt.description), arguments);
+    if protocol.supports_titles() {
+        listed.with_title(&prompt.title)
+    } else {
+        listed
     }
+}
 
-    /// Converts a page of prompts for this version.
-    pub(super) fn prompt_list(&self, page: Page<ListedPrompt>) -> ListPromptsResult {
-        let mut list = ListPromptsResult::with_all_items(page.items);
-        list.next_cursor = page.next;
-        list.meta = self.result_meta();
-        if self.is_stateless() {
-            list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
-        }
-        list
+/// Converts a page of prompts for a protocol version.
+pub(super) fn prompt_list(protocol: &McpVersion, page: Page<ListedPrompt>) -> ListPromptsResult {
+    let mut list = ListPromptsResult::with_all_items(page.items);
+    list.next_cursor = page.next;
+    list.meta = protocol.result_meta();
+    if protocol.is_stateless() {
+        list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
     }
+    list
 }
 
 #[cfg(test)]

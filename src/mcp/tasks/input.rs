@@ -20,7 +20,6 @@ pub(super) struct TaskInput {
     #[serde(rename = "powers")]
     pub(super) capabilities: ClientCapabilities,
     /// Requests without a response, by key.
-    #[serde(rename = "open")]
     open: BTreeMap<String, InputRequest>,
     /// Requests of a process that has ended. A response may still arrive.
     #[serde(rename = "left")]
@@ -29,7 +28,6 @@ pub(super) struct TaskInput {
     responses: BTreeMap<String, RawResponse>,
     /// Nothing was sent to Exa before the open requests. Stays set when responses arrive: the process that runs the task
     /// clears it before it continues, and that process may have ended.
-    #[serde(rename = "untouched")]
     untouched: bool,
 }
 

@@ -81,7 +81,7 @@ impl<T: Tools> Tasks<T> {
         context: &RequestContext<RoleServer>,
     ) -> Result<TaskRecord, ErrorData> {
         let protocol = McpVersion::new(context.protocol_version());
-        let capabilities = ClientFeatures::of(context, &protocol).capabilities();
+        let capabilities = ClientFeatures::from_request(context, &protocol).capabilities();
         loop {
             let change = self.next_input_change(id);
             let record = self.get(owner, id).await?;

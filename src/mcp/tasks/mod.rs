@@ -31,13 +31,12 @@ pub(super) use run::TaskObserver;
 use store::{TaskStore, TaskUpdate};
 
 use super::tools::{ParsedCall, Tools};
-use crate::tools::{Attempt, TaskLimits, WorkHandle};
+use crate::tools::{JobHandle, TaskAttempt, TaskLimits};
 use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_accounts::{
     Allowance, CallPermit, ClientAddress, PayerLookup, Requester, TokenDirectory,
 };
-use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, LocalUser, lock};
+use exa_mcp_model::{Identity, LocalUser, ids, lock};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
 /// The most tasks that are counted by status.
@@ -91,7 +90,7 @@ struct RunningTask {
     /// The address of the guest who created it.
     guest_address: Option<ClientAddress>,
     /// The call starts a job at Exa.
-    starts_work: bool,
+    starts_job: bool,
 }
 
 /// The current state of a running task, which is newer than the stored one.
@@ -100,7 +99,7 @@ struct LiveState {
     message: String,
     /// Milliseconds since 1970.
     updated: u64,
-    work: Option<WorkHandle>,
+    job: Option<JobHandle>,
     /// Counts possible changes of the input.
     input_changes: u64,
     is_over: bool,
@@ -217,7 +216,7 @@ impl<T: Tools> Tasks<T> {
         record.input = TaskInput::new(observer.capabilities);
         let payer = self.allowance.as_ref().map(Allowance::token_id);
         record.payer = payer.map(str::to_owned);
-        self.reserve(owner, &record, limits, call.starts_work())?;
+        self.reserve(owner, &record, limits, call.starts_job())?;
         let added = self.shared.task_store.add(owner, &record, limits.per_owner);
         if let Err(error) = added.await {
             self.running().remove(&record.id);
@@ -226,7 +225,7 @@ impl<T: Tools> Tasks<T> {
                 error => store_error(error),
             });
         }
-        let run = (record.clone(), call, Attempt::First);
+        let run = (record.clone(), call, TaskAttempt::First);
         self.launch(owner.clone(), run, observer);
         Ok(record)
     }
@@ -237,7 +236,7 @@ impl<T: Tools> Tasks<T> {
         owner: &Identity,
         record: &TaskRecord,
         limits: &TaskLimits,
-        starts_work: bool,
+        starts_job: bool,
     ) -> Result<(), ErrorData> {
         let mut running = self.running();
         if running.len() >= limits.concurrent {
@@ -254,7 +253,7 @@ impl<T: Tools> Tasks<T> {
                 return Err(too_many_of_address(limits.per_guest_address));
             }
         }
-        self.register(&mut running, owner, record, starts_work);
+        self.register(&mut running, owner, record, starts_job);
         Ok(())
     }
 
@@ -264,12 +263,12 @@ impl<T: Tools> Tasks<T> {
         running: &mut HashMap<String, RunningTask>,
         owner: &Identity,
         record: &TaskRecord,
-        starts_work: bool,
+        starts_job: bool,
     ) {
         let live = LiveState {
             message: record.message.clone(),
             updated: record.updated,
-            work: record.work.clone(),
+            job: record.job.clone(),
             input_changes: 0,
             is_over: false,
         };
@@ -278,7 +277,7 @@ impl<T: Tools> Tasks<T> {
             live: Arc::new(watch::channel(live).0),
             abort: None,
             guest_address: self.guest_address,
-            starts_work,
+            starts_job,
         };
         running.insert(record.id.clone(), entry);
     }
@@ -324,7 +323,7 @@ impl<T: Tools> Tasks<T> {
         let cancel = |record: &mut TaskRecord| {
             was_waiting = record.status == TaskStatus::InputRequired;
             let is_changed = record.set_status(TaskStatus::Cancelled, reason.to_owned());
-            record.stopping = is_changed && record.work.is_some();
+            record.stopping = is_changed && record.job.is_some();
             is_changed
         };
         let update = self.shared.task_store.update(owner, id, cancel).await;
@@ -337,14 +336,14 @@ impl<T: Tools> Tasks<T> {
             TaskUpdate::NotFound => return Err(unknown(id)),
         };
         // A pending start must complete, or its job could not be cancelled at Exa.
-        let may_start = !was_waiting && record.work.is_none();
+        let may_start = !was_waiting && record.job.is_none();
         if let Some(running) = self.unregister(id)
-            && !(may_start && running.starts_work)
+            && !(may_start && running.starts_job)
         {
             running.abort.inspect(AbortHandle::abort);
         }
-        if let Some(work) = record.work.clone() {
-            self.stop_upstream(owner, id, work);
+        if let Some(job) = record.job.clone() {
+            self.stop_upstream(owner, id, job);
         }
         Ok(record)
     }
@@ -357,13 +356,15 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Cancels a job at Exa in the background, so that the response to the client need not wait.
-    fn stop_upstream(&self, owner: &Identity, id: &str, work: WorkHandle) {
+    fn stop_upstream(&self, owner: &Identity, id: &str, job: JobHandle) {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
-            match tasks.tools.stop(work.clone()).await {
-                Some(true) => tracing::info!(%work, "stopped at Exa"),
-                Some(false) => tracing::warn!(%work, "could not be stopped at Exa; it continues"),
-                None => tracing::info!(%work, "continues at Exa, which cannot stop it"),
+            match tasks.tools.stop(job.clone()).await {
+                Some(true) => tracing::info!(work = %job, "stopped at Exa"),
+                Some(false) => {
+                    tracing::warn!(work = %job, "could not be stopped at Exa; it continues")
+                }
+                None => tracing::info!(work = %job, "continues at Exa, which cannot stop it"),
             }
             let stopped = |record: &mut TaskRecord| std::mem::take(&mut record.stopping);
             let _ = tasks.shared.task_store.update(&owner, &id, stopped).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{RawResponse, TaskInput};
 use crate::operations::client::InputRequest;
-use crate::tools::WorkHandle;
+use crate::tools::JobHandle;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::DocumentFormat;
 
@@ -21,36 +21,24 @@ const MAX_GRACE: Duration = Duration::from_secs(60);
 /// A task. It is stored as JSON, so that it outlives the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct TaskRecord {
-    #[serde(rename = "id")]
     pub(super) id: String,
-    #[serde(rename = "tool")]
     pub(super) tool: String,
-    #[serde(rename = "arguments")]
     pub(super) arguments: JsonObject,
-    #[serde(rename = "status")]
     pub(super) status: TaskStatus,
-    #[serde(rename = "message")]
     pub(super) message: String,
     /// Milliseconds since 1970.
-    #[serde(rename = "created")]
     pub(super) created: u64,
-    #[serde(rename = "updated")]
     pub(super) updated: u64,
     /// Milliseconds.
-    #[serde(rename = "ttl")]
     pub(super) ttl: u64,
     /// The process that runs it.
-    #[serde(rename = "runner", default)]
+    #[serde(default)]
     pub(super) runner: String,
     /// The job at Exa, once Exa has confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
-    pub(super) work: Option<WorkHandle>,
+    pub(super) job: Option<JobHandle>,
     /// The job has yet to be cancelled at Exa.
-    #[serde(
-        rename = "stopping",
-        default,
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) stopping: bool,
     /// The token whose account pays for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,10 +51,10 @@ pub(in super::super) struct TaskRecord {
     )]
     pub(super) input: TaskInput,
     /// The result of the call.
-    #[serde(rename = "result", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
     /// Why there is no result.
-    #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<ErrorData>,
 }
 
@@ -94,7 +82,7 @@ impl TaskRecord {
             updated: now,
             ttl: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
             runner,
-            work: None,
+            job: None,
             stopping: false,
             payer: None,
             input: TaskInput::default(),
@@ -145,7 +133,7 @@ impl TaskRecord {
         request: &InputRequest,
         is_first: bool,
     ) -> bool {
-        let untouched = is_first && self.work.is_none();
+        let untouched = is_first && self.job.is_none();
         let is_added = !self.is_final() && self.input.request(key, request, untouched);
         is_added && self.set_status(TaskStatus::InputRequired, self.input.description())
     }
@@ -197,7 +185,7 @@ impl TaskRecord {
     }
 
     /// Returns the task of 2026-07-28 with its result. A failed tool call counts as completed there.
-    pub(in super::super) fn detailed(&self) -> DetailedTask {
+    pub(in super::super) fn to_detailed_task(&self) -> DetailedTask {
         let payload = match (self.status, &self.result) {
             (TaskStatus::Cancelled, _) => TaskPayload::Cancelled,
             (TaskStatus::Completed | TaskStatus::Failed, Some(result)) => TaskPayload::Completed {
@@ -288,18 +276,17 @@ mod tests {
         assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
         let record = TaskRecord {
             status: TaskStatus::Cancelled,
-            work: Some(WorkHandle {
+            job: Some(JobHandle {
                 get: "research.get".to_owned(),
                 arguments: object(json!({"researchId": "x"})),
             }),
             stopping: true,
             ..fixed()
         };
-        let work =
-            r#""work":{"get":"research.get","arguments":{"researchId":"x"}},"stopping":true"#;
+        let job = r#""work":{"get":"research.get","arguments":{"researchId":"x"}},"stopping":true"#;
         assert_eq!(
             encode(&record),
-            format!(r#"{start}"cancelled",{rest},{work}}}"#)
+            format!(r#"{start}"cancelled",{rest},{job}}}"#)
         );
         let record = TaskRecord {
             status: TaskStatus::Completed,

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::run::TaskObserver;
 use super::{ParsedCall, TaskRecord, TaskUpdate, Tasks, Tools};
-use crate::tools::Attempt;
+use crate::tools::TaskAttempt;
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
@@ -87,7 +87,7 @@ impl<T: Tools> Tasks<T> {
         record: &TaskRecord,
     ) -> Result<(), StoreError> {
         let task_store = &self.shared.task_store;
-        if !task_store.store().is_remote() || self.is_own(&record.runner) || record.work.is_none() {
+        if !task_store.store().is_remote() || self.is_own(&record.runner) || record.job.is_none() {
             return Ok(());
         }
         // It may have been taken over here since it was read.
@@ -165,18 +165,18 @@ impl<T: Tools> Tasks<T> {
         else {
             return Ok(());
         };
-        match &record.work {
-            Some(work) if record.is_final() => self.stop_upstream(owner, &record.id, work.clone()),
+        match &record.job {
+            Some(job) if record.is_final() => self.stop_upstream(owner, &record.id, job.clone()),
             _ => {
                 tracing::info!(task = record.id, "task resumed");
                 // The limits apply to new tasks only.
                 let arguments = record.arguments.clone();
                 let call = self.tools.parse(&record.tool, arguments);
-                self.register(&mut self.running(), owner, &record, call.starts_work());
+                self.register(&mut self.running(), owner, &record, call.starts_job());
                 let attempt = if is_first {
-                    Attempt::First
+                    TaskAttempt::First
                 } else {
-                    Attempt::Resumed(record.work.clone())
+                    TaskAttempt::Resumed(record.job.clone())
                 };
                 let (tasks, permit) = self.for_payer(&record).await;
                 let observer = TaskObserver {

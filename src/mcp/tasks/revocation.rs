@@ -18,7 +18,7 @@ use exa_mcp_model::Identity;
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl<T: Tools> Tasks<T> {
-    /// Stops tasks when their owners have no valid token any more. Must be called inside a runtime.
+    /// Stops tasks when their owners no longer have a valid token. Must be called inside a runtime.
     pub(in super::super) fn require_tokens(&self, tokens: Arc<TokenDirectory>) {
         // Set at once, because tasks of earlier processes are resumed right after this.
         let _ = self.shared.tokens.set(Arc::clone(&tokens));

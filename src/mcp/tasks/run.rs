@@ -20,7 +20,7 @@ use super::{ParsedCall, TaskRecord, TaskUpdate, Tasks, Tools};
 use crate::operations::client::{ClientCapabilities, ClientHandle};
 use crate::operations::{ProgressReporter, ProgressUpdate};
 use crate::telemetry;
-use crate::tools::{Attempt, TaskCall, ToolContext, ToolOutcome};
+use crate::tools::{TaskAttempt, TaskCall, ToolContext, ToolOutcome};
 use exa_mcp_accounts::CallPermit;
 use exa_mcp_model::time::now;
 use exa_mcp_model::{Identity, Owner};
@@ -85,7 +85,7 @@ impl<T: Tools> Tasks<T> {
     pub(super) fn launch(
         &self,
         owner: Identity,
-        (record, call, attempt): (TaskRecord, T::Call, Attempt),
+        (record, call, attempt): (TaskRecord, T::Call, TaskAttempt),
         observer: TaskObserver,
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
@@ -121,7 +121,7 @@ impl<T: Tools> Tasks<T> {
         &self,
         owner: Identity,
         tools: T,
-        (record, call, attempt): (TaskRecord, T::Call, Attempt),
+        (record, call, attempt): (TaskRecord, T::Call, TaskAttempt),
         progress: ProgressReporter,
         (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
     ) -> TaskEnd {
@@ -130,7 +130,7 @@ impl<T: Tools> Tasks<T> {
             self.clone(),
             owner.clone(),
             record.clone(),
-            call.starts_work(),
+            call.starts_job(),
         ));
         let deadline = now + remaining.saturating_sub(record.grace());
         let owner = Owner::from_stored(owner, self.user.as_ref());
@@ -139,7 +139,7 @@ impl<T: Tools> Tasks<T> {
             worker: Arc::clone(&worker),
             capabilities: capabilities.allowed_for(&owner),
             known,
-            is_first: matches!(attempt, Attempt::First),
+            is_first: matches!(attempt, TaskAttempt::First),
             deadline,
             peer,
         });
@@ -151,7 +151,7 @@ impl<T: Tools> Tasks<T> {
                 tracker: worker,
             }),
             ..ToolContext::new(owner, self.with_live_progress(&record.id, progress))
-                .of_client(client)
+                .with_client(client)
         };
         let outcome = tools.run(call, context);
         // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
@@ -238,7 +238,7 @@ impl<T: Tools> Tasks<T> {
     fn last_message(&self, id: &str) -> Option<String> {
         let running = self.running();
         let live = running.get(id)?.live.borrow();
-        live.work.is_some().then(|| live.message.clone())
+        live.job.is_some().then(|| live.message.clone())
     }
 }
 

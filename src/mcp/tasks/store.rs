@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::TaskRecord;
-use crate::tools::WorkHandle;
+use crate::tools::JobHandle;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::now;
@@ -226,7 +226,7 @@ impl TaskStore {
     pub(super) async fn claim(
         &self,
         owner: &Identity,
-        work: &WorkHandle,
+        job: &JobHandle,
         record: &TaskRecord,
         origin: JobOrigin,
     ) -> Result<bool, StoreError> {
@@ -234,14 +234,14 @@ impl TaskStore {
         let is_shared = self.store.is_shared();
         let is_free = match origin {
             JobOrigin::Started => true,
-            JobOrigin::Found if self.was_claimed(work, &record.id).await? => false,
-            JobOrigin::Found => claims.claim(work, &record.id).await?,
+            JobOrigin::Found if self.was_claimed(job, &record.id).await? => false,
+            JobOrigin::Found => claims.claim(job, &record.id).await?,
         };
-        if !is_free || (is_shared && !self.claim_of_owner(owner, work, record).await?) {
+        if !is_free || (is_shared && !self.claim_of_owner(owner, job, record).await?) {
             return Ok(false);
         }
         if origin == JobOrigin::Started {
-            match claims.record(work, Some(&record.id)).await {
+            match claims.record(job, Some(&record.id)).await {
                 Err(error) if is_shared => return Err(error),
                 // A memory store may be full, and the task works without the claim.
                 _ => {}
@@ -253,10 +253,10 @@ impl TaskStore {
     async fn claim_of_owner(
         &self,
         owner: &Identity,
-        work: &WorkHandle,
+        job: &JobHandle,
         record: &TaskRecord,
     ) -> Result<bool, StoreError> {
-        let claim = || document_key(owner, OWNER_CLAIMS, &work.to_string());
+        let claim = || document_key(owner, OWNER_CLAIMS, &job.to_string());
         let body = record.id.clone();
         let options = write_options(record, ExpectedRevision::Absent);
         match self.store.put(claim(), body, options).await {
@@ -270,18 +270,18 @@ impl TaskStore {
     }
 
     /// Returns whether somebody other than this task has a job.
-    pub(super) async fn is_taken(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
+    pub(super) async fn is_taken(&self, job: &JobHandle, task: &str) -> Result<bool, StoreError> {
         let claims = Claims::new(&*self.store);
-        Ok(claims.is_claimed_by_other(work, task).await? || self.was_claimed(work, task).await?)
+        Ok(claims.is_claimed_by_other(job, task).await? || self.was_claimed(job, task).await?)
     }
 
     /// Returns whether another task of any owner had the job at the first lookup.
-    async fn was_claimed(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
+    async fn was_claimed(&self, job: &JobHandle, task: &str) -> Result<bool, StoreError> {
         if !self.store.is_shared() {
             return Ok(false);
         }
         let known = self.owner_claims.get_or_try_init(|| self.read_claims());
-        let claimant = known.await?.get(&work.to_string());
+        let claimant = known.await?.get(&job.to_string());
         Ok(claimant.is_some_and(|claimant| claimant != task))
     }
 
@@ -335,9 +335,9 @@ mod tests {
     use super::*;
     use exa_mcp_store::{MemoryStore, SqliteStore};
 
-    fn work(id: &str) -> WorkHandle {
+    fn job(id: &str) -> JobHandle {
         let arguments = json!({"runId": id}).as_object().unwrap().clone();
-        WorkHandle {
+        JobHandle {
             get: "agent.runs.get".to_owned(),
             arguments,
         }
@@ -362,7 +362,7 @@ mod tests {
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
         for task_store in task_stores(&folder) {
             let claim = async |owner, id, run, origin| {
-                let claimed = task_store.claim(owner, &work(run), &task(id), origin).await;
+                let claimed = task_store.claim(owner, &job(run), &task(id), origin).await;
                 claimed.unwrap()
             };
             assert!(claim(&ann, "a", "1", JobOrigin::Found).await);
@@ -370,9 +370,9 @@ mod tests {
             assert!(!claim(&bob, "b", "1", JobOrigin::Found).await);
             assert!(claim(&bob, "b", "2", JobOrigin::Started).await);
             assert!(!claim(&ann, "c", "2", JobOrigin::Found).await);
-            assert!(task_store.is_taken(&work("2"), "c").await.unwrap());
-            assert!(!task_store.is_taken(&work("2"), "b").await.unwrap());
-            let (claims, plain) = (Claims::new(task_store.store()), work("3"));
+            assert!(task_store.is_taken(&job("2"), "c").await.unwrap());
+            assert!(!task_store.is_taken(&job("2"), "b").await.unwrap());
+            let (claims, plain) = (Claims::new(task_store.store()), job("3"));
             claims.record(&plain, None).await.unwrap();
             assert!(
                 !claim(&ann, "d", "3", JobOrigin::Found).await,
@@ -395,10 +395,8 @@ mod tests {
             .await
             .unwrap();
         let claim = async |owner, id| {
-            let (work, task) = (work("1"), task(id));
-            let claimed = task_store
-                .claim(owner, &work, &task, JobOrigin::Found)
-                .await;
+            let (job, task) = (job("1"), task(id));
+            let claimed = task_store.claim(owner, &job, &task, JobOrigin::Found).await;
             claimed.unwrap()
         };
         assert!(!claim(&ann, "a").await);

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::store::JobOrigin;
 use super::{TaskRecord, TaskUpdate, Tasks, Tools};
-use crate::tools::{WorkHandle, WorkTracker};
+use crate::tools::{JobHandle, JobTracker};
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
@@ -70,9 +70,9 @@ impl<T: Tools> TaskWorker<T> {
         tasks: Tasks<T>,
         owner: Identity,
         record: TaskRecord,
-        starts_work: bool,
+        starts_job: bool,
     ) -> Self {
-        let starts = record.work.is_none() && starts_work;
+        let starts = record.job.is_none() && starts_job;
         let start = starts.then(|| PendingStart::new(tasks.clone()));
         Self {
             tasks,
@@ -82,23 +82,23 @@ impl<T: Tools> TaskWorker<T> {
         }
     }
 
-    async fn record_now(&self, work: WorkHandle, origin: JobOrigin) -> bool {
+    async fn record_now(&self, job: JobHandle, origin: JobOrigin) -> bool {
         let id = &self.record.id;
-        let is_recorded = match self.try_record(&work, origin).await {
+        let is_recorded = match self.try_record(&job, origin).await {
             Ok(is_recorded) => is_recorded,
             Err(error) => {
                 // The task continues all the same; only a restart would not find the job.
-                tracing::warn!(task = id, %work, %error, "the job could not be stored");
+                tracing::warn!(task = id, work = %job, %error, "the job could not be stored");
                 true
             }
         };
         if is_recorded && let Some(running) = self.tasks.running().get(id) {
-            running.live.send_modify(|live| live.work = Some(work));
+            running.live.send_modify(|live| live.job = Some(job));
         }
         is_recorded
     }
 
-    async fn try_record(&self, work: &WorkHandle, origin: JobOrigin) -> Result<bool, StoreError> {
+    async fn try_record(&self, job: &JobHandle, origin: JobOrigin) -> Result<bool, StoreError> {
         let Self {
             tasks,
             owner,
@@ -106,16 +106,16 @@ impl<T: Tools> TaskWorker<T> {
             ..
         } = self;
         let (task_store, id) = (&tasks.shared.task_store, &record.id);
-        if self.is_taken_here(work)
-            || (origin == JobOrigin::Found && self.is_paid_by_another(work).await)
-            || !task_store.claim(owner, work, record, origin).await?
+        if self.is_taken_here(job)
+            || (origin == JobOrigin::Found && self.is_paid_by_another(job).await)
+            || !task_store.claim(owner, job, record, origin).await?
         {
             return Ok(false);
         }
         let set_job = |record: &mut TaskRecord| {
             let is_ours = tasks.is_ours(record);
             if is_ours {
-                record.work = Some(work.clone());
+                record.job = Some(job.clone());
             }
             is_ours
         };
@@ -123,49 +123,49 @@ impl<T: Tools> TaskWorker<T> {
             TaskUpdate::Applied(_) => return Ok(true),
             TaskUpdate::Rejected(record) if record.is_final() => {}
             TaskUpdate::Rejected(_) => {
-                tracing::warn!(task = id, %work, "another server runs this task now");
+                tracing::warn!(task = id, work = %job, "another server runs this task now");
                 return Ok(false);
             }
             TaskUpdate::NotFound => {
-                tracing::info!(task = id, %work, "the job continues at Exa; its task has expired");
+                tracing::info!(task = id, work = %job, "the job continues at Exa; its task has expired");
                 return Ok(false);
             }
         }
         // The task was cancelled while the start was pending.
         let stop = |record: &mut TaskRecord| {
-            record.work = Some(work.clone());
+            record.job = Some(job.clone());
             record.stopping = true;
             true
         };
         task_store.update(owner, id, stop).await?;
-        tasks.stop_upstream(owner, id, work.clone());
+        tasks.stop_upstream(owner, id, job.clone());
         Ok(false)
     }
 
     /// Returns whether another task that runs in this process has this job.
-    fn is_taken_here(&self, work: &WorkHandle) -> bool {
+    fn is_taken_here(&self, job: &JobHandle) -> bool {
         let running = self.tasks.running();
         let mut others = running.iter().filter(|(id, _)| **id != self.record.id);
-        others.any(|(_, other)| other.live.borrow().work.as_ref() == Some(work))
+        others.any(|(_, other)| other.live.borrow().job.as_ref() == Some(job))
     }
 
-    /// Returns whether the ledger has another account that pays for a run.
-    async fn is_paid_by_another(&self, work: &WorkHandle) -> bool {
-        let (Some(allowance), Some(key)) = (&self.tasks.allowance, work.key()) else {
+    /// Returns whether the ledger has another account that pays for a job.
+    async fn is_paid_by_another(&self, job: &JobHandle) -> bool {
+        let (Some(allowance), Some(key)) = (&self.tasks.allowance, job.key()) else {
             return false;
         };
         let account = allowance.account();
-        match account.ledger().payer_of_run(&key).await {
+        match account.ledger().payer_of_job(&key).await {
             Ok(payer) => payer.is_some_and(|payer| payer != account.payer()),
             Err(error) => {
-                tracing::warn!(%work, %error, "the account that pays for the job could not be read");
+                tracing::warn!(work = %job, %error, "the account that pays for the job could not be read");
                 false
             }
         }
     }
 
-    async fn record(&self, work: WorkHandle, origin: JobOrigin) -> bool {
-        let is_recorded = self.record_now(work, origin).await;
+    async fn record(&self, job: JobHandle, origin: JobOrigin) -> bool {
+        let is_recorded = self.record_now(job, origin).await;
         if is_recorded || !self.is_active() {
             let start = self.start.lock();
             drop(start.map(|mut start| start.take()));
@@ -174,25 +174,25 @@ impl<T: Tools> TaskWorker<T> {
     }
 }
 
-impl<T: Tools> WorkTracker for TaskWorker<T> {
-    fn record(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
-        Box::pin(self.record(work, JobOrigin::Started))
+impl<T: Tools> JobTracker for TaskWorker<T> {
+    fn record(&self, job: JobHandle) -> BoxFuture<'_, bool> {
+        Box::pin(self.record(job, JobOrigin::Started))
     }
 
-    fn adopt(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
-        Box::pin(self.record(work, JobOrigin::Found))
+    fn adopt(&self, job: JobHandle) -> BoxFuture<'_, bool> {
+        Box::pin(self.record(job, JobOrigin::Found))
     }
 
-    fn is_claimed_by_other(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
+    fn is_claimed_by_other(&self, job: JobHandle) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            if self.is_paid_by_another(&work).await {
+            if self.is_paid_by_another(&job).await {
                 return true;
             }
             let taken = self
                 .tasks
                 .shared
                 .task_store
-                .is_taken(&work, &self.record.id)
+                .is_taken(&job, &self.record.id)
                 .await;
             // If the store cannot tell, the job does not count as taken, so that the search stays inconclusive.
             taken.unwrap_or(false)

@@ -32,7 +32,7 @@ use super::{
     tools::{ParsedCall, Tools},
 };
 use crate::render::{OutputFormat, Rendered};
-use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use crate::tools::{ToolContext, ToolDefinition, ToolError, ToolHints, ToolOutcome};
 use crate::transport::connection::{FLUSH_TIMEOUT, ServeError, serve_lines};
 use exa_mcp_model::LocalUser;
 
@@ -51,7 +51,7 @@ struct TestTools {
 struct PlainCall {
     name: String,
     arguments: JsonObject,
-    starts_work: bool,
+    starts_job: bool,
 }
 
 impl ParsedCall for PlainCall {
@@ -64,7 +64,7 @@ impl ParsedCall for PlainCall {
     }
 
     fn start_cost(&self) -> Option<u64> {
-        self.starts_work.then_some(0)
+        self.starts_job.then_some(0)
     }
 }
 
@@ -99,7 +99,7 @@ impl Tools for TestTools {
         PlainCall {
             name: name.to_owned(),
             arguments,
-            starts_work: false,
+            starts_job: false,
         }
     }
 
@@ -155,13 +155,13 @@ fn definition(name: String) -> ToolDefinition {
             .unwrap()
             .clone()
             .into(),
-        hints: Hints {
+        hints: ToolHints {
             read_only: true,
             destructive: false,
             idempotent: true,
             open_world: false,
         },
-        starts_work: false,
+        starts_job: false,
         name,
     }
 }

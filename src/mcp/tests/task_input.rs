@@ -44,7 +44,7 @@ impl Tools for InteractiveTool {
         PlainCall {
             name: name.to_owned(),
             arguments,
-            starts_work: true,
+            starts_job: true,
         }
     }
 
@@ -87,7 +87,7 @@ async fn shutdown_waits_for_starts_but_not_for_input() {
     let state = loop {
         let state = tasks.get(&owner, &id).await.unwrap();
         if state.task().status == TaskStatus::InputRequired {
-            break serde_json::to_value(state.detailed()).unwrap();
+            break serde_json::to_value(state.to_detailed_task()).unwrap();
         }
         tokio::task::yield_now().await;
     };

@@ -1,4 +1,4 @@
-//! Behaviour that depends on the protocol version.
+//! Behavior that depends on the protocol version.
 
 use super::*;
 

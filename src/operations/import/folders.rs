@@ -49,13 +49,13 @@ impl Folders {
     }
 
     /// The roots of the local user's client. Roots of other clients do not count: they could name any folder.
-    pub fn of_client(user: &LocalUser, client: ClientHandle) -> Self {
+    pub fn for_client(user: &LocalUser, client: ClientHandle) -> Self {
         let user = user.clone();
         Self::query(move || Box::pin(roots::folders(user.clone(), client.clone())))
     }
 
     /// No folders for a remote client, whatever its roots are.
-    pub fn of_remote_client() -> Self {
+    pub fn for_remote_client() -> Self {
         Self::none("a client over HTTP cannot open files of the server's machine")
     }
 

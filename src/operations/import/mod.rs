@@ -14,10 +14,10 @@ use csv::CsvStats;
 pub(crate) use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::{CompletedCall, OperationExecutor, ProgressReporter, find};
-use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
-use exa_mcp_exa_client::{ArgumentsError, CallError};
-use exa_mcp_model::UploadOperations;
-use exa_mcp_model::{Argument, ArgumentLocation, Operation};
+use exa_mcp_exa_client::{
+    self as exa, ApiKey, ArgumentsError, CallError, ExaError, ExaErrorKind, ExaResponse, upload,
+};
+use exa_mcp_model::{Argument, ArgumentLocation, Operation, UploadOperations};
 use exa_mcp_text::is_identifier;
 
 /// The largest file that Exa accepts, in bytes.
@@ -240,7 +240,7 @@ async fn read_import(
     executor.request(key, get, arguments, None).await.ok()
 }
 
-/// Removes the upload URL, which is of no use any more, from the response.
+/// Removes the upload URL, which is no longer useful, from the response.
 fn without_upload_url(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");

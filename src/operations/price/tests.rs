@@ -210,7 +210,7 @@ fn run_price_depends_on_effort_and_cap() {
     ] {
         let found = estimated("agent.runs.create", json!({"query": "q", "effort": effort}));
         assert_eq!(found.worst.micro(), micro, "{effort}");
-        assert_eq!(found.charged, CostSource::AtEndOfRun);
+        assert_eq!(found.charged, CostSource::AtEndOfJob);
         assert!(!found.unpriced);
     }
     for (cap, micro) in [
@@ -298,15 +298,15 @@ fn websets_are_unpriced() {
     assert_eq!(agent.recurring.unwrap().runs_per_day, 2);
     let research = estimated("research.create", json!({}));
     assert!(research.unpriced);
-    assert_eq!(research.charged, CostSource::AtEndOfRun);
+    assert_eq!(research.charged, CostSource::AtEndOfJob);
 }
 
 #[test]
 fn runs_charged_at_their_end_can_be_polled() {
     for operation in all() {
-        if estimate(operation, &Map::new()).charged == CostSource::AtEndOfRun {
-            let marker = operation.behavior.long_running.as_ref().unwrap();
-            let get = find(&marker.get).unwrap();
+        if estimate(operation, &Map::new()).charged == CostSource::AtEndOfJob {
+            let long_running = operation.behavior.long_running.as_ref().unwrap();
+            let get = find(&long_running.get).unwrap();
             assert!(get.output_schema.contains("costDollars"), "{}", get.name);
             assert_eq!(estimate(get, &Map::new()), Estimate::FREE);
         }

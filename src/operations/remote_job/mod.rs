@@ -34,7 +34,7 @@ const MAX_CANCELS: u32 = 5;
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteJob {
     get: &'static Operation,
-    marker: &'static LongRunning,
+    long_running: &'static LongRunning,
     arguments: Map<String, Value>,
 }
 
@@ -74,29 +74,29 @@ impl RemoteJob {
         sent: &Map<String, Value>,
         response: &Value,
     ) -> Option<Self> {
-        if let Some(marker) = &operation.behavior.long_running {
-            return Self::started(marker, sent, response);
+        if let Some(long_running) = &operation.behavior.long_running {
+            return Self::from_start(long_running, sent, response);
         }
-        let mut markers = all()
+        let long_running = all()
             .iter()
-            .filter_map(|other| other.behavior.long_running.as_ref());
-        let marker = markers.find(|marker| marker.get == operation.name)?;
+            .filter_map(|other| other.behavior.long_running.as_ref())
+            .find(|long_running| long_running.get == operation.name)?;
         Some(Self {
             get: operation,
-            marker,
+            long_running,
             arguments: sent.clone(),
         })
     }
 
-    fn started(
-        marker: &'static LongRunning,
+    fn from_start(
+        long_running: &'static LongRunning,
         sent: &Map<String, Value>,
         response: &Value,
     ) -> Option<Self> {
         Some(Self {
-            get: operation(&marker.get)?,
-            marker,
-            arguments: arguments(&marker.arguments, sent, response)?,
+            get: operation(&long_running.get)?,
+            long_running,
+            arguments: arguments(&long_running.arguments, sent, response)?,
         })
     }
 
@@ -118,13 +118,13 @@ impl RemoteJob {
     /// Returns the operation that cancels the job, if there is one, and its arguments: only those that identify the job.
     pub(crate) fn cancel_call(&self) -> Option<(&'static str, Map<String, Value>)> {
         let mut arguments = self.arguments.clone();
-        arguments.retain(|name, _| self.marker.arguments.contains_key(name));
-        Some((self.marker.cancel.as_deref()?, arguments))
+        arguments.retain(|name, _| self.long_running.arguments.contains_key(name));
+        Some((self.long_running.cancel.as_deref()?, arguments))
     }
 
     /// Returns a unique key of the job: the operation that polls it, and the ids.
     pub(crate) fn key(&self) -> String {
-        let ids = self.marker.arguments.keys().filter_map(|name| {
+        let ids = self.long_running.arguments.keys().filter_map(|name| {
             let value = self.arguments.get(name)?;
             Some(
                 value
@@ -138,19 +138,23 @@ impl RemoteJob {
 
     /// Returns whether a response reports a final state.
     pub(crate) fn is_final(&self, response: &Value) -> bool {
-        let status = response.get(&self.marker.status).and_then(Value::as_str);
-        status.is_some_and(|status| self.marker.final_states.iter().any(|it| it == status))
+        let status = response
+            .get(&self.long_running.status)
+            .and_then(Value::as_str);
+        status.is_some_and(|status| self.long_running.final_states.iter().any(|it| it == status))
     }
 
     /// Returns the state of the job from a response.
     pub(crate) fn state(&self, response: Value) -> JobState {
-        let status = response.get(&self.marker.status).and_then(Value::as_str);
+        let status = response
+            .get(&self.long_running.status)
+            .and_then(Value::as_str);
         let is_final = self.is_final(&response);
         let is_present = |field: &str| response.get(field).is_some_and(|value| !value.is_null());
         JobState {
             status: status.map(str::to_owned),
             is_final,
-            is_blocked: self.marker.unless.as_deref().is_some_and(is_present),
+            is_blocked: self.long_running.unless.as_deref().is_some_and(is_present),
             response,
         }
     }
@@ -309,7 +313,7 @@ impl Drop for AbandonedJobLog<'_> {
             tracing::info!(
                 operation,
                 job = ids.join(" "),
-                "nobody waits for the job any more; it continues at Exa"
+                "nobody waits for the job; it continues at Exa"
             );
         }
     }

@@ -78,8 +78,8 @@ impl RemoteJob {
         since: u64,
         deadline: Instant,
     ) -> Option<Result<JobMatches, JobSearchError>> {
-        let marker = start.behavior.long_running.as_ref()?;
-        let find = marker.find.as_ref()?;
+        let long_running = start.behavior.long_running.as_ref()?;
+        let find = long_running.find.as_ref()?;
         let list = operation(&find.list)?;
         let mut arguments = super::arguments(&find.arguments, sent, &Value::Null)?;
         if is_paged(list) {
@@ -104,7 +104,7 @@ impl RemoteJob {
             let job_match = compare(start, find, sent, entry);
             let may_match = job_match != JobMatch::No;
             let job = may_match
-                .then(|| Self::started(marker, sent, entry))
+                .then(|| Self::from_start(long_running, sent, entry))
                 .flatten();
             job.map(|job| (job_match, job))
         };

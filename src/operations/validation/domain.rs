@@ -35,7 +35,7 @@ pub(super) fn apply(
 }
 
 /// Calls `rule` for every value at a dotted path; `[]` behind a name stands for the entries of a list.
-fn visit(
+fn for_each_value(
     value: &mut Value,
     pattern: &str,
     path: ArgumentPath,
@@ -50,10 +50,10 @@ fn visit(
     match value.get_mut(name) {
         Some(Value::Array(list)) if step != name => {
             for (index, entry) in list.iter_mut().enumerate() {
-                visit(entry, rest, path.entry(index), rule);
+                for_each_value(entry, rest, path.entry(index), rule);
             }
         }
-        Some(inner) if step == name => visit(inner, rest, path, rule),
+        Some(inner) if step == name => for_each_value(inner, rest, path, rule),
         _ => {}
     }
 }
@@ -68,12 +68,12 @@ impl DomainChecker<'_> {
         let top = ArgumentPath::default();
         match check {
             ArgumentCheck::EnrichmentOptions { argument } => {
-                visit(arguments, argument, top, &mut |value, path| {
+                for_each_value(arguments, argument, top, &mut |value, path| {
                     self.enrichment(value, path);
                 });
             }
             ArgumentCheck::Schedule { argument } => {
-                visit(arguments, argument, top, &mut |value, path| {
+                for_each_value(arguments, argument, top, &mut |value, path| {
                     self.schedule(value, path);
                 })
             }
@@ -82,12 +82,12 @@ impl DomainChecker<'_> {
                 at_least,
                 units,
                 expected,
-            } => visit(arguments, argument, top, &mut |value, path| {
+            } => for_each_value(arguments, argument, top, &mut |value, path| {
                 let min = duration::minutes(at_least).unwrap_or_default();
                 self.duration(value, path, min, units, expected);
             }),
             ArgumentCheck::Count { argument } => {
-                visit(arguments, argument, top, &mut |value, path| {
+                for_each_value(arguments, argument, top, &mut |value, path| {
                     self.count(value, path);
                 })
             }
@@ -97,7 +97,7 @@ impl DomainChecker<'_> {
                 }
             }
             ArgumentCheck::WebAddress { argument } => {
-                visit(arguments, argument, top, &mut |value, path| {
+                for_each_value(arguments, argument, top, &mut |value, path| {
                     self.url(value, path);
                 })
             }

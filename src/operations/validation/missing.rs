@@ -68,7 +68,7 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
         }
     };
     let description = node.keyword("description").and_then(Value::as_str);
-    put("description", description.map(|it| json!(shortened(it))));
+    put("description", description.map(|it| json!(shorten(it))));
     for keyword in copied {
         put(keyword, node.keyword(keyword).cloned());
     }
@@ -86,7 +86,7 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
     Some(field)
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     match text.chars().nth(MAX_DESCRIPTION) {
         None => text.to_owned(),
         Some(_) => {

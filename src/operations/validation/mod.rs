@@ -144,8 +144,8 @@ impl std::error::Error for ValidationError {}
 
 /// Corrects and validates the arguments of a call, or returns all problems with them.
 ///
-/// Arguments that match the schema are returned unchanged, except for misspelt names that an open schema would accept,
-/// and numbers such as 5.0 for 5.
+/// Arguments that match the schema are returned unchanged, except for misspelled names that an open schema would
+/// accept, and numbers such as 5.0 for 5.
 pub fn validate(
     spec: &ArgumentSpec<'_>,
     arguments: Value,
@@ -162,10 +162,10 @@ pub fn validate(
         Err(error) => {
             let error = messages::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
-            return Ok(validated(map, notes));
+            return Ok(validated_arguments(map, notes));
         }
     };
-    let (mut map, violations) = coerced(spec, validator, map, &mut notes);
+    let (mut map, violations) = coerce_arguments(spec, validator, map, &mut notes);
     let domain_problems = domain::apply(spec.checks, &mut map, &mut notes);
     problems.extend(violations);
     for problem in domain_problems {
@@ -175,7 +175,7 @@ pub fn validate(
         }
     }
     if problems.is_empty() {
-        Ok(validated(map, notes))
+        Ok(validated_arguments(map, notes))
     } else {
         let missing = missing::find(spec.input_schema, &map, &problems);
         Err(invalid(spec, problems, missing))
@@ -183,7 +183,7 @@ pub fn validate(
 }
 
 /// Corrects `map` as far as needed, and returns it with the remaining violations of the schema.
-fn coerced(
+fn coerce_arguments(
     spec: &ArgumentSpec<'_>,
     validator: &Validator,
     map: Map<String, Value>,
@@ -203,11 +203,11 @@ fn coerced(
         (value, coercer) = coerce(CoercionScope::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    let misspelt = coercer.problems.into_iter();
-    let misspelt: Vec<ArgumentProblem> = misspelt
+    let misspelled = coercer.problems.into_iter();
+    let misspelled: Vec<ArgumentProblem> = misspelled
         .filter(|problem| !is_reported(problem, &problems))
         .collect();
-    problems.extend(misspelt);
+    problems.extend(misspelled);
     notes.extend(coercer.notes);
     match value {
         Value::Object(map) => (map, problems),
@@ -216,9 +216,9 @@ fn coerced(
     }
 }
 
-/// Returns whether a misspelt name is already reported with the required argument that it stands for.
-fn is_reported(misspelt: &ArgumentProblem, problems: &[ArgumentProblem]) -> bool {
-    let (parent, name) = split_path(&misspelt.path);
+/// Returns whether a misspelled name is already reported with the required argument that it stands for.
+fn is_reported(misspelled: &ArgumentProblem, problems: &[ArgumentProblem]) -> bool {
+    let (parent, name) = split_path(&misspelled.path);
     let given = format!("`{name}` was given");
     problems
         .iter()
@@ -230,7 +230,7 @@ fn split_path(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-fn validated(arguments: Map<String, Value>, notes: Vec<String>) -> ValidatedArguments {
+fn validated_arguments(arguments: Map<String, Value>, notes: Vec<String>) -> ValidatedArguments {
     let remainder = |number| format!("and {number} more such notes");
     ValidatedArguments {
         arguments,

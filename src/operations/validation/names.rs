@@ -30,7 +30,7 @@ pub(super) fn nearest<'c>(
     similar_names::most_similar(given, candidates, MIN_SIMILARITY)
 }
 
-/// Corrects misspelt names; never overwrites a correctly spelt one.
+/// Corrects misspelled names; never overwrites a correctly spelt one.
 pub(super) fn rename(
     map: &mut Map<String, Value>,
     known: &[&str],
@@ -38,7 +38,7 @@ pub(super) fn rename(
     notes: &mut Vec<String>,
 ) {
     // Of two misspellings of one name, the one with a value counts.
-    let next_misspelt = |map: &Map<String, Value>| {
+    let next_misspelled = |map: &Map<String, Value>| {
         let (empty, filled): (Vec<_>, Vec<_>) = map.iter().partition(|(_, it)| it.is_null());
         filled.into_iter().chain(empty).find_map(|(name, _)| {
             if known.contains(&name.as_str()) {
@@ -48,7 +48,7 @@ pub(super) fn rename(
             (!map.contains_key(right)).then(|| (name.clone(), right.to_owned()))
         })
     };
-    while let Some((given, right)) = next_misspelt(map) {
+    while let Some((given, right)) = next_misspelled(map) {
         notes.push(format!("`{}`: read as `{right}`", path.property(&given)));
         replace(map, &given, &right);
     }

@@ -136,7 +136,7 @@ impl<'s> Node<'s> {
         schema.is_object().then(|| Node::new(self.root, schema))
     }
 
-    /// Returns whether the object is a map with arbitrary names, so that no name can be misspelt.
+    /// Returns whether the object is a map with arbitrary names, so that no name can be misspelled.
     pub(super) fn is_map(&self) -> bool {
         !matches!(
             self.keyword("additionalProperties"),

@@ -31,7 +31,7 @@ pub(super) fn find(name: &str) -> Option<&'static str> {
     zones().find(|zone| zone.eq_ignore_ascii_case(&wanted))
 }
 
-/// Suggests a zone for a city, an abbreviation or a misspelt name.
+/// Suggests a zone for a city, an abbreviation or a misspelled name.
 pub(super) fn suggest(name: &str) -> Option<&'static str> {
     let wanted = name.trim().replace(' ', "_");
     let lower = wanted.to_ascii_lowercase();

@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
 use url::Url;
 
 use exa_mcp_exa_client::{ConfigError, ExaConfig, ExaHttp, root_cause};
@@ -22,7 +21,7 @@ pub(super) struct CollectorClient {
     signal: &'static str,
     http: ExaHttp,
     runtime: Handle,
-    patience: Duration,
+    timeout: Duration,
     /// Whether the last request failed. Only changes are logged.
     failing: Arc<AtomicBool>,
 }
@@ -32,7 +31,7 @@ impl CollectorClient {
     pub(super) fn new(
         signal: &'static str,
         endpoint: &Url,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, ConfigError> {
         // The URL determines whether the client loads certificates.
         let origin = endpoint.origin().ascii_serialization();
@@ -44,7 +43,7 @@ impl CollectorClient {
             signal,
             http: ExaHttp::new(config)?,
             runtime: Handle::current(),
-            patience,
+            timeout,
             failing: Arc::default(),
         })
     }
@@ -71,9 +70,9 @@ impl HttpClient for CollectorClient {
         // Created on this thread, which serves no requests, because loading certificates takes time.
         let client = self.http.client().cloned();
         let client = client.map_err(|error| error.message)?;
-        let patience = self.patience;
+        let timeout = self.timeout;
         // The timer must be created on the runtime too.
-        let sending = async move { timeout(patience, exchange(client, request)).await };
+        let sending = async move { tokio::time::timeout(timeout, exchange(client, request)).await };
         let response = match self.runtime.spawn(sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => Err("no response in time".to_owned()),

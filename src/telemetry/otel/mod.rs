@@ -179,13 +179,13 @@ fn collector_client(signal: &'static str) -> Result<Arc<CollectorClient>, StartE
     let milliseconds = variable(&format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT"))
         .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
         .and_then(|value| value.parse().ok());
-    let patience = Duration::from_millis(milliseconds.unwrap_or(10_000));
+    let timeout = Duration::from_millis(milliseconds.unwrap_or(10_000));
     // The exporter's own error would repeat the URL, which may contain a password.
     let endpoint = endpoint(signal).and_then(|endpoint| Url::parse(&endpoint).ok());
     let endpoint = endpoint
         .filter(|url| matches!(url.scheme(), "http" | "https"))
         .ok_or(StartError::Endpoint(signal))?;
-    Ok(Arc::new(CollectorClient::new(signal, &endpoint, patience)?))
+    Ok(Arc::new(CollectorClient::new(signal, &endpoint, timeout)?))
 }
 
 /// Retries for a moment if the collector is unavailable; data is lost after that. All retries end within the

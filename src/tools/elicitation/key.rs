@@ -23,7 +23,7 @@ pub(in super::super) async fn require_key(
     tools: &ToolExecutor,
     context: &ToolContext,
 ) -> ToolResult<()> {
-    let keys = tools.caller().keys();
+    let keys = tools.operation_executor().keys();
     if !keys.is_empty() {
         return Ok(());
     }
@@ -38,22 +38,22 @@ pub(in super::super) async fn require_key(
     }
     let page = prompt.page().await;
     let page = page.map_err(|error| ToolError::KeyNotProvided(error.to_string()))?;
-    let visit = UrlRequest {
+    let request = UrlRequest {
         message: MESSAGE.to_owned(),
         url: page.url.clone(),
         id: page.id.clone(),
     };
-    if let Err(error) = client.open_url(visit.clone()).await {
+    if let Err(error) = client.open_url(request.clone()).await {
         page.close();
         let reason = format!("Asked for it, but {error}.");
         return Err(ToolError::KeyNotProvided(reason).into());
     }
     let wait = tools
         .prompt_policy()
-        .patience
+        .timeout
         .unwrap_or(MAX_WAIT)
         .min(MAX_WAIT);
-    match timeout(wait, page.is_done()).await {
+    match timeout(wait, page.wait()).await {
         Ok(true) => {
             client.url_completed(&page.id);
             Ok(())
@@ -62,6 +62,6 @@ pub(in super::super) async fn require_key(
             let reason = "The page to enter it is closed; call again for a new one.";
             Err(ToolError::KeyNotProvided(reason.to_owned()).into())
         }
-        Err(_) => Err(ToolError::KeyRequired(visit).into()),
+        Err(_) => Err(ToolError::KeyRequired(request).into()),
     }
 }

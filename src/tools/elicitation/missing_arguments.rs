@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 use super::super::call::{Action, ToolCall};
 use super::super::error::{InvalidCall, RetryHint, ToolError};
 use super::super::outcome::{ToolResult, as_object};
-use super::super::plan::Plan;
 use super::super::registry::{Tool, ToolRegistry};
 use crate::operations::client::{ClientHandle, FormRequest, InputError};
 use crate::operations::{self, validation};
+use exa_mcp_model::ToolPlan;
 
 /// Larger calls are not retried, and no retry is suggested.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// Names under which the arguments of an operation may be given; the first is the documented one.
 const DISPATCHER_KEYS: [&str; 3] = ["args", "params", "arguments"];
-const HOST_KEYS: [&str; 3] = ["params", "args", "arguments"];
+const TOOLHOST_KEYS: [&str; 3] = ["params", "args", "arguments"];
 
 /// A call that may be retried.
 struct RetryContext {
@@ -158,8 +158,8 @@ async fn ask(
 }
 
 /// Returns the operation's name of an argument that a toolhost renames.
-fn operation_name<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
-    let Plan::Host { entries } = plan else {
+fn operation_name<'a>(plan: &'a ToolPlan, name: &'a str) -> &'a str {
+    let ToolPlan::Toolhost { entries } = plan else {
         return name;
     };
     let mut names = entries.iter().filter_map(|entry| entry.rename.get(name));
@@ -181,10 +181,10 @@ fn instruction(missing: &[String], no_reply: Option<&InputError>) -> String {
 }
 
 /// Returns the names under which a tool accepts the arguments of an operation; `None` for tools without nesting.
-fn argument_keys(plan: &Plan) -> Option<&'static [&'static str]> {
+fn argument_keys(plan: &ToolPlan) -> Option<&'static [&'static str]> {
     match plan {
-        Plan::Dispatcher { .. } => Some(&DISPATCHER_KEYS),
-        Plan::Host { .. } => Some(&HOST_KEYS),
+        ToolPlan::Dispatcher { .. } => Some(&DISPATCHER_KEYS),
+        ToolPlan::Toolhost { .. } => Some(&TOOLHOST_KEYS),
         _ => None,
     }
 }

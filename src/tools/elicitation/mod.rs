@@ -25,7 +25,7 @@ pub(crate) struct PromptPolicy {
     /// Deletions need the consent of the user, if the client supports forms.
     pub confirm_deletes: bool,
     /// How long to wait for a reply, if not the default.
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
 }
 
 /// Requests the key and the confirmation that a call needs.

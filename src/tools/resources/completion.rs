@@ -132,8 +132,8 @@ impl Completer<'_> {
     async fn list_websets(&self) -> Option<Vec<CompletionCandidate>> {
         let list = RESOURCES.websets.as_ref()?.list.as_ref()?;
         let operation = find(list)?;
-        let caller = &self.resources.caller;
-        let called = caller.call(operation, json!({"limit": MAX_WEBSETS}));
+        let executor = &self.resources.executor;
+        let called = executor.call(operation, json!({"limit": MAX_WEBSETS}));
         let response = called.await.ok()?.response.value;
         let websets = response.get("data")?.as_array()?;
         Some(websets.iter().filter_map(webset).collect())

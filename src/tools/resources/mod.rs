@@ -26,8 +26,7 @@ pub(crate) use super::watchers::ResourceEvent;
 use super::{ResourceUri, ResultCache};
 use crate::operations::{self, CompletedCall, OperationExecutor};
 use exa_mcp_generated::tools::RESOURCES;
-use exa_mcp_model::Identity;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Identity, Operation};
 use exa_mcp_store::Store;
 
 /// How many changes may be pending for replication to other servers.
@@ -44,7 +43,7 @@ pub(crate) const PLAIN: &str = "text/plain";
 #[derive(Clone)]
 pub struct Resources {
     shared: Arc<SharedResources>,
-    caller: OperationExecutor,
+    executor: OperationExecutor,
     /// The notes, if enabled.
     notes: Option<Notes>,
     /// Whether websets are enabled.
@@ -83,7 +82,7 @@ struct ResourceChange {
 impl Resources {
     /// Creates the resources; notes and websets are optional.
     pub(super) fn new(
-        caller: OperationExecutor,
+        executor: OperationExecutor,
         results: ResultCache,
         notes: Option<Notes>,
         websets: bool,
@@ -94,22 +93,22 @@ impl Resources {
                 changes: broadcast::channel(MAX_PENDING_CHANGES).0,
                 recent_websets: RecentWebsets::default(),
             }),
-            caller,
+            executor,
             notes,
             websets,
         }
     }
 
     /// Returns the resources with another executor.
-    pub(super) fn with_caller(&self, caller: OperationExecutor) -> Self {
+    pub(super) fn with_executor(&self, executor: OperationExecutor) -> Self {
         Self {
-            caller,
+            executor,
             ..self.clone()
         }
     }
 
     /// Returns the resources for a narrowed set of tools.
-    pub(super) fn narrowed(&self, notes: bool, websets: bool) -> Self {
+    pub(super) fn narrow(&self, notes: bool, websets: bool) -> Self {
         Self {
             notes: self.notes.clone().filter(|_| notes),
             websets: self.websets && websets,
@@ -231,7 +230,7 @@ impl Resources {
 
     /// Watches the resources of an owner from now on.
     pub fn watch(&self, owner: &Identity) -> ResourceWatch {
-        self.prepare_watch().of(owner)
+        self.prepare_watch().into_watch(owner)
     }
 
     /// Starts a watch for an owner who is not known yet.

@@ -8,7 +8,7 @@ use crate::operations::{OperationError, example, find, input_schema, nearest};
 use crate::render::{self, ContentLevel, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
-use crate::tools::operation_run::sanitized;
+use crate::tools::operation_runner::sanitize_response;
 use crate::tools::{CachedResult, ResourceUri, ToolError};
 use exa_mcp_exa_client::{ExaErrorKind, blocking};
 use exa_mcp_generated::tools::RESOURCES;
@@ -126,12 +126,12 @@ impl Reader<'_> {
         let arguments = Map::from_iter([(websets.argument.clone(), json!(webset))]);
         match self
             .resources
-            .caller
+            .executor
             .call(operation, arguments.into())
             .await
         {
             Ok(called) => {
-                let response = sanitized(called.response.value).await;
+                let response = sanitize_response(called.response.value).await;
                 let is_large = blocking::is_large_value(&response);
                 Ok(ResourceContent {
                     mime: JSON,

@@ -17,8 +17,7 @@ use tokio::time::Instant;
 use super::watch::at;
 use super::{ResourceChange, ResourceEvent, SharedResources};
 use crate::tools::ResourceUri;
-use exa_mcp_model::Identity;
-use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, ids};
 use exa_mcp_store::{Store, StoreError, StoreMessage};
 
 /// How long changes are batched: many of them are equal.
@@ -34,9 +33,7 @@ const MAX_BATCH: usize = 10_000;
 #[derive(Serialize, Deserialize)]
 struct ReplicationMessage {
     /// The id of the publishing server.
-    #[serde(rename = "from")]
     from: String,
-    #[serde(rename = "resources")]
     resources: RemoteChange,
 }
 
@@ -45,18 +42,10 @@ struct ReplicationMessage {
 enum RemoteChange {
     /// The list of an owner.
     #[serde(rename = "list")]
-    List {
-        #[serde(rename = "owner")]
-        owner: String,
-    },
+    List { owner: String },
     /// A resource of an owner.
     #[serde(rename = "resource")]
-    Resource {
-        #[serde(rename = "owner")]
-        owner: String,
-        #[serde(rename = "uri")]
-        uri: String,
-    },
+    Resource { owner: String, uri: String },
     /// Any list may have changed.
     #[serde(rename = "anyList")]
     AnyList,

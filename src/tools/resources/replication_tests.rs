@@ -53,13 +53,13 @@ impl Store for BroadcastStore {
 
 /// Creates a server on the store.
 fn server(shared_store: &Arc<BroadcastStore>) -> (Resources, ResultCache) {
-    let caller = OperationExecutor::new(
+    let executor = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
     );
     let results = ResultCache::default();
-    let resources = Resources::new(caller, results.clone(), None, true);
+    let resources = Resources::new(executor, results.clone(), None, true);
     let store: Arc<dyn Store> = shared_store.clone();
     resources.replicate(&store);
     (resources, results)

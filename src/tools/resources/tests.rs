@@ -20,14 +20,14 @@ fn bob() -> Identity {
 }
 
 fn resources() -> (Resources, ResultCache) {
-    let caller = OperationExecutor::new(
+    let executor = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
     );
     let results = ResultCache::default();
     let notes = Notes::new(Arc::new(MemoryStore::default()));
-    let resources = Resources::new(caller, results.clone(), Some(notes), true);
+    let resources = Resources::new(executor, results.clone(), Some(notes), true);
     (resources, results)
 }
 
@@ -212,12 +212,12 @@ async fn describes_every_operation() {
 
 #[tokio::test]
 async fn disabled_resources_are_neither_listed_nor_read() {
-    let caller = OperationExecutor::new(
+    let executor = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
     );
-    let resources = Resources::new(caller, ResultCache::default(), None, false);
+    let resources = Resources::new(executor, ResultCache::default(), None, false);
     let patterns: Vec<&str> = resources.templates().iter().map(|t| t.pattern).collect();
     assert_eq!(
         patterns,
@@ -273,12 +273,12 @@ async fn reports_expired_results_without_a_request() {
         ttl: Duration::from_millis(150),
         ..Default::default()
     });
-    let caller = OperationExecutor::new(
+    let executor = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
     );
-    let resources = Resources::new(caller, results.clone(), None, false);
+    let resources = Resources::new(executor, results.clone(), None, false);
     let before = cache_result(&results, &ann(), "before");
     let mut watch = resources.watch(&ann());
     let after = cache_result(&results, &ann(), "after");

@@ -39,7 +39,7 @@ impl PendingWatch {
     }
 
     /// Returns the watch of an owner, with the events recorded so far.
-    pub fn of(self, owner: &Identity) -> ResourceWatch {
+    pub fn into_watch(self, owner: &Identity) -> ResourceWatch {
         let mut watch = ResourceWatch {
             owner: owner.clone(),
             subscription: self.pending.subscribe(owner),

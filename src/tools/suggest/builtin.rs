@@ -16,7 +16,7 @@ pub(super) enum Entity {
     Job,
     Event,
     Repository,
-    Organisation,
+    Organization,
     Other,
 }
 
@@ -48,7 +48,7 @@ const WORDS: &[(Entity, &str)] = &[
          developer, designer, professor, author, expert, candidate, lawyer, doctor, alumni",
     ),
     (
-        Entity::Organisation,
+        Entity::Organization,
         "universit, school, nonprofit, non-profit, ngo, \
          foundation, charit, hospital, institute",
     ),
@@ -75,7 +75,7 @@ impl Entity {
             Self::Job => "job",
             Self::Event => "event",
             Self::Repository => "repository",
-            Self::Organisation => "organisation",
+            Self::Organization => "organisation",
             Self::Other => "custom",
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn recognises_types_by_name_or_description() {
+    fn recognizes_types_by_name_or_description() {
         let cases = [
             ("company", Entity::Company),
             ("research paper", Entity::ResearchPaper),

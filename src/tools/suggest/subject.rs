@@ -67,7 +67,7 @@ async fn read_webset(
     let operation = read.and_then(operations::find).ok_or_else(unavailable)?;
     elicitation::require_key(tools, context).await?;
     let called = tools
-        .caller()
+        .operation_executor()
         .call(operation, json!({"websetId": id}))
         .await;
     let called = called.map_err(|error| ToolError::from_call_error(operation, error))?;
@@ -86,9 +86,9 @@ impl Subject {
         }
         let columns = list(webset, "enrichments");
         let columns = columns.filter_map(|it| it.get("description")?.as_str());
-        self.existing = columns.take(MAX_TEXTS).map(shortened).collect();
+        self.existing = columns.take(MAX_TEXTS).map(shorten).collect();
         for text in texts {
-            let text = shortened(text);
+            let text = shorten(text);
             if self.texts.len() < MAX_TEXTS && !text.is_empty() && !self.texts.contains(&text) {
                 self.texts.push(text);
             }
@@ -115,7 +115,7 @@ fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     list.into_iter().flatten()
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let text: String = text.trim().chars().take(MAX_TEXT_CHARS).collect();
     text
 }

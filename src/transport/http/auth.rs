@@ -11,8 +11,7 @@ use exa_mcp_accounts::{
     Accounts, AuthError, KnownKeys, Requester, Secret, Token, TokenDirectory, now,
 };
 use exa_mcp_exa_client::ApiKey;
-use exa_mcp_model::Identity;
-use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, ids};
 
 /// The headers that may carry an Exa API key.
 const KEY_HEADERS: [HeaderName; 2] = [
@@ -72,7 +71,7 @@ impl AuthMode {
     /// Returns the token directory, in pool mode.
     pub(crate) fn tokens(&self) -> Option<Arc<TokenDirectory>> {
         match self {
-            Self::Pool(pool) => Some(Arc::clone(&pool.directory)),
+            Self::Pool(accounts) => Some(Arc::clone(&accounts.directory)),
             Self::Passthrough { .. } => None,
         }
     }
@@ -85,18 +84,19 @@ impl AuthMode {
     ) -> Result<Authentication, HttpRejection> {
         let credentials = Credentials::from_parts(parts)?;
         match self {
-            Self::Pool(pool) => {
-                let found = pool
+            Self::Pool(accounts) => {
+                let found = accounts
                     .directory
                     .lookup(credentials.bearer.as_deref(), address);
                 let token =
-                    found.map_err(|reason| deny(pool, reason, None, &credentials, address))?;
+                    found.map_err(|reason| deny(accounts, reason, None, &credentials, address))?;
                 let admitted = token.check_active(now());
-                admitted
-                    .map_err(|reason| deny(pool, reason, Some(&token), &credentials, address))?;
+                admitted.map_err(|reason| {
+                    deny(accounts, reason, Some(&token), &credentials, address)
+                })?;
                 let bearer = credentials.bearer.as_deref().unwrap_or_default();
                 Ok(Authentication {
-                    requester: pool.requester(&token, bearer, address),
+                    requester: accounts.requester(&token, bearer, address),
                     token: Some(token),
                     is_anonymous: false,
                     key_from_url: false,
@@ -129,7 +129,7 @@ impl AuthMode {
 }
 
 fn deny(
-    pool: &Accounts,
+    accounts: &Accounts,
     reason: AuthError,
     token: Option<&Token>,
     credentials: &Credentials,
@@ -153,7 +153,7 @@ fn deny(
     };
     let target = token.map(|token| token.id.as_str());
     let address = address.to_canonical().to_string();
-    pool.audit.record_denial(action, &address, target, None);
+    accounts.audit.record_denial(action, &address, target, None);
     Box::new(denied(reason, credentials.bearer.is_some()))
 }
 

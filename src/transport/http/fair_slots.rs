@@ -164,7 +164,7 @@ impl FairSlots {
     }
 
     /// Waits until a slot is released.
-    pub(super) async fn freed(&self) {
+    pub(super) async fn wait_for_release(&self) {
         self.freed.notified().await;
     }
 }

@@ -129,12 +129,12 @@ fn is_local_monitoring_request(request: &Request<Body>) -> bool {
 
 /// Records a denied request in the audit log, in pool mode.
 fn audit_denial<M>(state: &HttpState<M>, request: &Request<Body>, action: &'static str) {
-    if let AuthMode::Pool(pool) = &state.auth_mode {
+    if let AuthMode::Pool(accounts) = &state.auth_mode {
         let peer = request.extensions().get::<Peer>();
         let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
         let address = state.config.proxies.client_address(peer, request.headers());
         let address = address.to_canonical().to_string();
-        pool.audit.record_denial(action, &address, None, None);
+        accounts.audit.record_denial(action, &address, None, None);
     }
 }
 

@@ -38,8 +38,7 @@ use crate::telemetry::logging;
 use crate::transport::Backlog;
 use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_exa_client::ApiKey;
-use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, lock};
+use exa_mcp_model::{Identity, ids, lock};
 
 /// The buffer size between a connection and the handler.
 const BUFFER: usize = 64 * 1024;
@@ -273,9 +272,9 @@ async fn handle_post<M: McpBackend>(
         let allowed = allowance
             .count_requests(count_requests(&message) as u64)
             .await;
-        allowed.map_err(|over| {
-            tracing::info!(limit = over.limit, "denied: limit exceeded");
-            Box::new(limit_exceeded(&Value::Null, &over))
+        allowed.map_err(|exceeded| {
+            tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
+            Box::new(limit_exceeded(&Value::Null, &exceeded))
         })?;
     }
     deliver(&connection, &message).await?;

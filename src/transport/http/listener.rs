@@ -70,7 +70,7 @@ pub(super) async fn accept(
             biased;
             () = &mut stop => return connections.tasks,
             _ = connections.tasks.join_next(), if !connections.tasks.is_empty() => {}
-            () = slots.freed() => connections.serve_waiting(),
+            () = slots.wait_for_release() => connections.serve_waiting(),
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => connections.serve_or_queue(accepted),
                 Err(error) => connections.handle_accept_error(&error).await,

@@ -93,7 +93,7 @@ pub(super) fn check(
             });
         }
     };
-    if request::unmarked(&info.method).is_some() {
+    if request::strip_prefix(&info.method).is_some() {
         let reason = format!("Method not found: {}", info.method);
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None);
         return Err(rejection(info.id, error, stateless));
@@ -105,7 +105,7 @@ pub(super) fn check(
         },
         Some(mut value) => {
             if !stateless && compat::is_legacy_task(&info.method, value.get("params")) {
-                let marked = request::marked(&info.method);
+                let marked = request::add_prefix(&info.method);
                 if let Value::Object(value) = &mut value {
                     value.insert("method".to_owned(), Value::String(marked));
                 }
@@ -222,7 +222,7 @@ mod tests {
             (400, -32600)
         );
         assert_eq!(code(request("ping", json!({}))), (200, 0));
-        let marked = request::marked("tasks/list");
+        let marked = request::add_prefix("tasks/list");
         assert_eq!(code(request(&marked, json!({}))), (200, -32601));
         assert_eq!(parse_body(b"{").unwrap_err().code.0, -32700);
         assert_eq!(parse_body(b" ").unwrap_err().code.0, -32700);
@@ -235,7 +235,7 @@ mod tests {
             request("tasks/get", params.clone()),
             MessageTarget::Stateful,
         );
-        assert_eq!(marked["method"], request::marked("tasks/get"));
+        assert_eq!(marked["method"], request::add_prefix("tasks/get"));
         assert_eq!(marked["params"], params);
         let stateless = sent(request("tasks/get", params), MessageTarget::Stateless);
         assert_eq!(stateless["method"], "tasks/get");
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(call["method"], "tools/call");
         let call = json!({"name": "t", "task": {}});
         let call = sent(request("tools/call", call), MessageTarget::Stateful);
-        assert_eq!(call["method"], request::marked("tools/call"));
+        assert_eq!(call["method"], request::add_prefix("tools/call"));
     }
 
     #[test]

@@ -161,8 +161,8 @@ impl<M: McpBackend> HttpServer<M> {
         sweeper.abort();
         change_watcher.abort();
         store_watcher.abort();
-        if let AuthMode::Pool(pool) = &state.auth_mode {
-            let _ = timeout(CLOSE_TIMEOUT, pool.audit.flush()).await;
+        if let AuthMode::Pool(accounts) = &state.auth_mode {
+            let _ = timeout(CLOSE_TIMEOUT, accounts.audit.flush()).await;
         }
     }
 }

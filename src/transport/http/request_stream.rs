@@ -103,7 +103,7 @@ impl RequestStream {
     }
 
     /// Waits for the last message.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         loop {
             let changed = self.changed.notified();
             if lock(&self.state).has_ended {

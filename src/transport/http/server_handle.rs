@@ -24,9 +24,9 @@ impl<M: McpBackend> HttpState<M> {
         self.auth_mode.mode()
     }
 
-    pub(crate) fn pool(&self) -> Option<&Accounts> {
+    pub(crate) fn accounts(&self) -> Option<&Accounts> {
         match &self.auth_mode {
-            AuthMode::Pool(pool) => Some(pool),
+            AuthMode::Pool(accounts) => Some(accounts),
             AuthMode::Passthrough { .. } => None,
         }
     }

@@ -33,16 +33,14 @@ const MAX_ATTEMPTS: usize = 5;
 /// The data that another server needs to continue a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredSession {
-    #[serde(rename = "owner")]
     pub(super) owner: String,
     /// The negotiated protocol version.
-    #[serde(rename = "version")]
     pub(super) version: ProtocolVersion,
     /// The parameters of `initialize`.
     #[serde(rename = "introduction")]
     pub(super) initialize_params: InitializeRequestParams,
     /// The minimum log level that the client set.
-    #[serde(rename = "level", default)]
+    #[serde(default)]
     pub(super) level: Option<String>,
     /// The URIs of the resources that the client subscribed to.
     #[serde(
@@ -74,7 +72,6 @@ impl StoredSession {
 /// Tells other servers that a session has changed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SessionChanged {
-    #[serde(rename = "session")]
     pub(super) session: String,
 }
 

@@ -83,7 +83,7 @@ impl SharedReplay {
             loop {
                 // Without the store the client can only resume on this server.
                 let _ = replay.put(&key, &shared).await;
-                if tokio::time::timeout(RENEWAL_INTERVAL, stream.ended())
+                if tokio::time::timeout(RENEWAL_INTERVAL, stream.wait_until_ended())
                     .await
                     .is_ok()
                 {

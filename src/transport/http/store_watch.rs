@@ -28,12 +28,12 @@ pub(super) async fn watch<M>(state: Arc<HttpState<M>>) {
 /// Logs the configured tokens that were revoked in the lost data. A server that accepts the replaced store
 /// would accept them again.
 fn log_revoked_tokens(gate: &AuthMode) {
-    let AuthMode::Pool(pool) = gate else {
+    let AuthMode::Pool(accounts) = gate else {
         return;
     };
     let is_revoked =
         |token: &&Arc<Token>| token.source == TokenSource::Environment && token.revoked.is_some();
-    for token in pool.directory.tokens().iter().filter(is_revoked) {
+    for token in accounts.directory.tokens().iter().filter(is_revoked) {
         tracing::error!(
             token = token.id,
             user = token.user,

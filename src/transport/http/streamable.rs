@@ -198,15 +198,15 @@ async fn check_rate_limit(admitted: &AdmittedRequest, id: &Value) -> Result<(), 
         return Ok(());
     };
     let allowed = allowance.count_requests(1).await;
-    allowed.map_err(|over| {
-        log_limit(&over);
-        Box::new(limit_exceeded(id, &over))
+    allowed.map_err(|exceeded| {
+        log_limit(&exceeded);
+        Box::new(limit_exceeded(id, &exceeded))
     })
 }
 
 /// Logs an exceeded limit. The span of the request names the user.
-fn log_limit(over: &LimitExceeded) {
-    tracing::info!(limit = over.limit, "denied: limit exceeded");
+fn log_limit(exceeded: &LimitExceeded) {
+    tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
 }
 
 fn is_json(response: &Response<Body>) -> bool {
@@ -337,10 +337,10 @@ async fn serve_batch_member<M: McpBackend>(
         return None;
     };
     if let Some(allowance) = &admitted.auth.requester.allowance
-        && let Err(over) = allowance.count_requests(1).await
+        && let Err(exceeded) = allowance.count_requests(1).await
     {
-        log_limit(&over);
-        let error = limit_error(&over);
+        log_limit(&exceeded);
+        let error = limit_error(&exceeded);
         return Some(serde_json::json!({"jsonrpc": "2.0", "id": info.id, "error": error}));
     }
     if let Some(meter) = &admitted.auth.requester.meter {

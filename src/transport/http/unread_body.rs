@@ -108,9 +108,9 @@ async fn discard(mut body: Incoming) -> bool {
 }
 
 /// Closes a connection whose client may still be sending: first the writing side, so that the client
-/// receives the whole response, then the reading side once the client has finished or `patience` has
+/// receives the whole response, then the reading side once the client has finished or `max_wait` has
 /// passed.
-pub(super) async fn close_in_two_steps(mut stream: TcpStream, patience: Duration) {
+pub(super) async fn close_in_two_steps(mut stream: TcpStream, max_wait: Duration) {
     let closing = async {
         stream.shutdown().await.ok()?;
         let mut buffer = vec![0; DISCARD_BUFFER];
@@ -124,7 +124,7 @@ pub(super) async fn close_in_two_steps(mut stream: TcpStream, patience: Duration
         }
         Some(())
     };
-    let _ = timeout(patience, closing).await;
+    let _ = timeout(max_wait, closing).await;
 }
 
 /// A body that returns to its slot when its reader drops it early.

@@ -12,7 +12,7 @@ from mcp.client.stdio import stdio_client
 
 
 async def mistakes(exa: Exa) -> None:
-    """What must not pass the type checker; nothing here is called."""
+    """Code that must not pass the type checker; it is never called."""
     await exa.search({"query": "x", "numResult": 3})  # type: ignore[typeddict-unknown-key]
     await exa.items.list({})  # type: ignore[typeddict-item]
     await exa.search({"query": "x", "type": "quick"})  # type: ignore[typeddict-item]
@@ -98,7 +98,7 @@ async def use(exa: Exa, name: str, structured: bool = True) -> None:
 
 
 def text_alone(client: Client) -> CallTool:
-    """Hands on the text of an answer, as some clients do."""
+    """Passes on the text of a result, as some clients do."""
 
     async def call_tool(name: str, arguments: dict[str, Any], /) -> object:
         result = await client.call_tool(name, arguments)

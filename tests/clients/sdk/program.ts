@@ -27,16 +27,16 @@ async function failure(call: Promise<unknown>): Promise<ExaToolError> {
   throw new Error("the call did not fail");
 }
 
-/** What must not compile; nothing here is called. */
+/** Code that must not compile; it is never called. */
 export function mistakes(exa: Exa): unknown[] {
   return [
-    // @ts-expect-error a slip in the name of an argument
+    // @ts-expect-error a typo in the name of an argument
     () => exa.search({ query: "x", numResult: 3 }),
     // @ts-expect-error a required argument is missing
     () => exa.items.list({}),
     // @ts-expect-error no such value
     () => exa.search({ query: "x", type: "quick" }),
-    // @ts-expect-error a slip in a nested object
+    // @ts-expect-error a typo in a nested object
     () => exa.websets.create({ search: { querry: "x" } }),
     // @ts-expect-error no such option
     () => exa.search({ query: "x" }, { level: "full" }),
@@ -45,7 +45,7 @@ export function mistakes(exa: Exa): unknown[] {
   ];
 }
 
-/** The types of the API's objects are there to be used. */
+/** The types of the API's objects are exported. */
 export const told = (run: agent.runs.AgentRun): string => `${run.id} is ${run.status}`;
 
 async function create(exa: Exa): Promise<websets.Webset> {
@@ -115,7 +115,7 @@ async function errors(exa: Exa, structured: boolean): Promise<void> {
 
 type Result = { content: { text: string }[]; structuredContent?: unknown; isError?: boolean };
 
-/** The ways in which clients hand on what the server answers. */
+/** The ways in which clients pass on results. */
 const ways: Record<string, (result: Result) => unknown> = {
   "as it is": (result) => result,
   "without structured content": ({ content, isError }) => ({ content, isError }),

@@ -1,4 +1,4 @@
-//! Which layer may use which.
+//! Checks which layer uses which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ enum Kind {
 }
 use Kind::{Module, Package};
 
-/// Each layer with those that it may use, from the top to the bottom. docs/decisions/0013-layers.md says why.
+/// Each layer with the layers that it may use, from top to bottom. docs/decisions/0013-layers.md gives the reasons.
 #[rustfmt::skip]
 const LAYERS: &[(&str, Kind, &[&str])] = &[
     ("cli", Module, &[
@@ -49,7 +49,7 @@ const LAYERS: &[(&str, Kind, &[&str])] = &[
     ("model", Package, &[]),
 ];
 
-/// A use of one layer by another.
+/// A dependency of one layer on another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Edge {
     from: String,

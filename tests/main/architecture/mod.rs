@@ -4,13 +4,14 @@
 mod layers;
 mod page;
 mod rust_source;
+mod vocabulary;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rust_source::production_code;
 
-/// The longest hand-written file, in lines.
+/// The maximum length of a hand-written file, in lines.
 const LONGEST_FILE: usize = 500;
 
 fn root() -> &'static Path {
@@ -19,13 +20,13 @@ fn root() -> &'static Path {
 
 /// A Rust file of the workspace.
 struct Source {
-    /// Relative to the root, with `/` between its parts.
+    /// Relative to the root, separated by `/`.
     path: String,
     text: String,
 }
 
 impl Source {
-    /// Whether a file holds nothing but tests.
+    /// Returns whether a file contains only tests.
     fn is_test(&self) -> bool {
         let stem = self.path.trim_end_matches(".rs");
         stem.ends_with("tests")

@@ -1,10 +1,10 @@
-//! docs/architecture.md names files that exist.
+//! Checks that the files in docs/architecture.md exist.
 
 use std::fs;
 
 use super::root;
 
-/// Returns what a page names in backticks and looks like a path: it has a slash inside, or the extension of a file.
+/// Returns the code spans of a page that look like paths: they contain a slash or end with a file extension.
 fn paths(page: &str) -> Vec<&str> {
     const EXTENSIONS: [&str; 5] = [".rs", ".toml", ".yaml", ".json", ".md"];
     let outside_of_blocks = page.split("```").step_by(2);

@@ -1,4 +1,4 @@
-//! As much of Rust's syntax as is needed to see which layers a file uses.
+//! A minimal Rust parser that finds which layers a file uses.
 
 /// A use of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) fn production_code(source: &str) -> String {
     without_test_items(&without_comments_and_literals(source))
 }
 
-/// Returns what a file uses of the top-level modules of its crate and of the other crates of the workspace.
+/// Returns the uses of top-level modules of the crate and of other crates of the workspace.
 /// `depth` is the number of modules around the file's items: 1 for `src/mcp/mod.rs`, 2 for `src/mcp/handler.rs`.
 pub(super) fn layer_uses(source: &str, depth: usize) -> Vec<LayerUse> {
     let code = production_code(source);
@@ -117,7 +117,7 @@ fn tokens(code: &str) -> Vec<Token<'_>> {
 }
 
 /// Replaces comments and the contents of literals by spaces; line breaks stay.
-fn without_comments_and_literals(source: &str) -> String {
+pub(super) fn without_comments_and_literals(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;
     let mut before = ' ';
@@ -215,16 +215,16 @@ fn character(text: &str) -> usize {
 /// Replaces items marked with `#[cfg(test)]` by spaces; line breaks stay.
 fn without_test_items(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
-    let mut kept = String::with_capacity(code.len());
+    let mut remaining = String::with_capacity(code.len());
     let mut rest = code;
     while let Some(at) = rest.find(MARK) {
         let (before, item) = rest.split_at(at);
         let (skipped, after) = item.split_at(MARK.len() + item_length(&item[MARK.len()..]));
-        kept.push_str(before);
-        kept.extend(skipped.chars().filter(|char| *char == '\n'));
+        remaining.push_str(before);
+        remaining.extend(skipped.chars().filter(|char| *char == '\n'));
         rest = after;
     }
-    kept + rest
+    remaining + rest
 }
 
 /// Returns the length of an item with its attributes: up to its semicolon or its closing brace.

@@ -1,4 +1,4 @@
-//! The configuration file: where it is found, what beats it, and what is said of its mistakes.
+//! The configuration file: its location, its precedence, and its error messages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{HttpServer, KEY, McpServer, Program, Recorder, Reply, USUAL};
+use crate::support::{
+    API_KEY, DEFAULT_VERSION, HttpServer, McpServer, Program, Recorder, Response,
+};
 
-/// A folder with a file that only its owner can read.
+/// Creates a folder with a file that only its owner can read.
 fn file(text: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.toml");
@@ -22,16 +24,16 @@ fn write(path: &PathBuf, text: &str, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// The key that a call is made with.
+/// Returns the API key of a call.
 fn key_used(program: Program) -> String {
-    let server = Recorder::always(Reply::json(200, &json!({})));
+    let server = Recorder::always(Response::json(200, &json!({})));
     program.env("EXA_BASE_URL", &server.url()).run().json();
-    server.only().header("x-api-key").concat()
+    server.only_request().header("x-api-key").concat()
 }
 
-/// The names of the tools that a stdio server offers.
-fn offered(program: Program) -> Vec<String> {
-    let mut server = McpServer::connect(program, USUAL);
+/// Returns the names of the tools of a stdio server.
+fn tool_names(program: Program) -> Vec<String> {
+    let mut server = McpServer::connect(program, DEFAULT_VERSION);
     let tools = server.tools();
     let name = |tool: &serde_json::Value| tool["name"].as_str().unwrap_or_default().to_owned();
     tools.iter().map(name).collect()
@@ -60,7 +62,7 @@ fn config_file_lookup_order() {
     let usual = |flags: &[&str]| {
         let arguments = [flags, &["call", "websets.list"]].concat();
         Program::new(arguments)
-            .without("EXA_API_KEY")
+            .env_remove("EXA_API_KEY")
             .env("HOME", &text(home.path()))
     };
     assert_eq!(key_used(usual(&[])), "by-home");
@@ -79,7 +81,7 @@ fn config_file_lookup_order() {
 #[test]
 fn only_an_explicit_config_file_must_exist() {
     let call = || Program::new(["call", "websets.list"]).env("HOME", "/nowhere");
-    assert_eq!(key_used(call()), KEY);
+    assert_eq!(key_used(call()), API_KEY);
     for program in [
         call().env("EXA_MCP_CONFIG", "/nowhere/config.toml"),
         Program::new(["--config", "/nowhere/config.toml", "call", "websets.list"]),
@@ -95,23 +97,23 @@ fn stdio_precedence_is_flags_environment_file() {
     let (_folder, path) = file("enabled_tools = ['notes']\nexa_api_key = 'by-file'");
     let path = path.to_str().expect("UTF-8");
     let start = |flags: &[&str]| Program::new([&["--config", path, "--sandbox"], flags].concat());
-    assert_eq!(offered(start(&[])), ["create_note"]);
+    assert_eq!(tool_names(start(&[])), ["create_note"]);
     let set = |name: &str| start(&[]).env(name, "answer_exa");
-    assert_eq!(offered(set("ENABLED_TOOLS")), ["answer_exa"]);
-    assert_eq!(offered(set("EXA_MCP_ENABLED_TOOLS")), ["answer_exa"]);
+    assert_eq!(tool_names(set("ENABLED_TOOLS")), ["answer_exa"]);
+    assert_eq!(tool_names(set("EXA_MCP_ENABLED_TOOLS")), ["answer_exa"]);
     let flag = start(&["--tools", "find_similar_exa"]).env("ENABLED_TOOLS", "answer_exa");
-    assert_eq!(offered(flag), ["find_similar_exa"]);
+    assert_eq!(tool_names(flag), ["find_similar_exa"]);
     assert_eq!(
-        offered(start(&[]).env("ENABLED_TOOLS", "")),
+        tool_names(start(&[]).env("ENABLED_TOOLS", "")),
         ["create_note"]
     );
 
     let call = || Program::new(["--config", path, "call", "websets.list"]);
-    assert_eq!(key_used(call()), KEY);
-    assert_eq!(key_used(call().without("EXA_API_KEY")), "by-file");
+    assert_eq!(key_used(call()), API_KEY);
+    assert_eq!(key_used(call().env_remove("EXA_API_KEY")), "by-file");
 }
 
-/// Whoever brings a key means that key, and not a pool of which it is a part.
+/// An explicit key takes precedence over a pool that contains it.
 #[test]
 fn api_key_from_environment_replaces_keys_from_file() {
     let (_folder, path) = file("exa_api_keys = ['one', 'two', 'three']");
@@ -119,7 +121,7 @@ fn api_key_from_environment_replaces_keys_from_file() {
     for _ in 0..3 {
         assert_eq!(
             key_used(Program::new(["--config", path, "call", "websets.list"])),
-            KEY
+            API_KEY
         );
     }
 }
@@ -145,9 +147,9 @@ fn http_precedence_is_flags_environment_file() {
         server.get("/admin/tokens", &headers)
     };
     let server = start(&[], &[]);
-    let reply = admin(&server, "file-admin", "file.example");
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    let tokens = reply.json();
+    let response = admin(&server, "file-admin", "file.example");
+    assert_eq!(response.status, 200, "{}", response.text());
+    let tokens = response.json();
     let alice = tokens["tokens"]
         .as_array()
         .expect("tokens")
@@ -173,7 +175,7 @@ fn http_precedence_is_flags_environment_file() {
     assert_eq!(admin(&server, "env-admin", "flag.example").status, 200);
     assert_ne!(admin(&server, "env-admin", "env.example").status, 200);
 
-    // An address that nobody can listen on shows which one was taken.
+    // The error for an invalid address shows which setting was used.
     let listening = |flags: &[&str], variable: &str| {
         let program = Program::new([&["--config", path, "http"], flags].concat());
         program.env("EXA_MCP_LISTEN", variable).run()
@@ -198,7 +200,7 @@ fn config_errors_name_file_and_line_but_no_values() {
             "rate_limit = 'hunter2'",
             &["`rate_limit`", "a non-negative integer"],
         ),
-        // What only its user can judge names both.
+        // Messages that only the user can judge name both settings.
         (
             "# \nstore = 'hunter2:'",
             &["EXA_MCP_STORE", "`store` in", "line 2"],
@@ -211,7 +213,7 @@ fn config_errors_name_file_and_line_but_no_values() {
     for (text, parts) in cases {
         let (_folder, path) = file(text);
         let path = path.to_str().expect("UTF-8");
-        let program = Program::new(["--config", path, "doctor"]).without("EXA_BASE_URL");
+        let program = Program::new(["--config", path, "doctor"]).env_remove("EXA_BASE_URL");
         let output = program.run();
         output.assert_failed(2, parts);
         assert!(output.stderr.contains(path), "{}", output.stderr);
@@ -224,9 +226,9 @@ fn doctor_lists_config_file_settings_without_values() {
     let text =
         "exa_api_key = 'hunter2'\nmcp_auth_token = 'hunter2'\nlog_level = 'error'\nkeep_alive = 9";
     let (_folder, path) = file(text);
-    let shown = path.to_str().expect("UTF-8").to_owned();
+    let path_text = path.to_str().expect("UTF-8").to_owned();
     let doctor =
-        || Program::new(["--sandbox", "--config", &shown, "doctor"]).env("EXA_MCP_DEBUG", "0");
+        || Program::new(["--sandbox", "--config", &path_text, "doctor"]).env("EXA_MCP_DEBUG", "0");
     let output = doctor().run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     let line = output
@@ -235,7 +237,7 @@ fn doctor_lists_config_file_settings_without_values() {
         .find(|line| line.contains("configuration file"));
     let line = line.expect("a line about the file");
     let expected = format!(
-        "ok   configuration file: {shown}; it sets keep_alive, mcp_auth_token; \
+        "ok   configuration file: {path_text}; it sets keep_alive, mcp_auth_token; \
          the environment overrides exa_api_key, log_level"
     );
     assert_eq!(line, expected);
@@ -249,7 +251,7 @@ fn doctor_lists_config_file_settings_without_values() {
         "{output:#?}"
     );
     assert!(!format!("{output:?}").contains("hunter2"), "{output:#?}");
-    // Without secrets there is nothing to protect.
+    // A file without secrets needs no protection.
     write(&path, "keep_alive = 9", 0o644);
     assert!(!doctor().run().stdout.contains("WARN"));
 }
@@ -258,8 +260,8 @@ fn doctor_lists_config_file_settings_without_values() {
 fn warns_about_world_readable_config_file() {
     let (_folder, path) = file("");
     write(&path, "exa_api_key = 'hunter2'", 0o604);
-    let shown = path.to_str().expect("UTF-8");
-    let output = Program::new(["--sandbox", "--config", shown]).run();
+    let path_text = path.to_str().expect("UTF-8");
+    let output = Program::new(["--sandbox", "--config", path_text]).run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     assert!(
         output.stderr.contains("WARN") && output.stderr.contains("chmod 600"),

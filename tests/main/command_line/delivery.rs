@@ -1,16 +1,16 @@
-//! Requests are repeated where that is safe, and the key goes to no other place.
+//! Safe requests are retried, and the key is never sent to another host.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Output, Program, Recorder, Reply};
+use crate::support::{API_KEY, Output, Program, Recorder, Response};
 
-fn fine() -> Reply {
-    Reply::json(200, &json!({"fine": true}))
+fn success_response() -> Response {
+    Response::json(200, &json!({"fine": true}))
 }
 
-/// One call of each method.
+/// Returns one call of each HTTP method.
 fn calls() -> [(&'static str, Value); 4] {
     [
         ("websets.get", json!({"websetId": "w"})),
@@ -23,29 +23,33 @@ fn calls() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Runs a call against a server with these answers and counts its requests.
+/// Runs a call against a server with these responses and counts its requests.
 fn call(
     operation: &str,
     arguments: &Value,
-    replies: impl IntoIterator<Item = Reply>,
+    replies: impl IntoIterator<Item = Response>,
 ) -> (Output, usize) {
-    let server = Recorder::replies(replies);
+    let server = Recorder::responses(replies);
     let output = Program::call(&server, operation, arguments).run();
-    let seen = server.take();
-    for request in &seen {
+    let requests = server.take();
+    for request in &requests {
         assert_eq!(
             (&request.target, &request.body),
-            (&seen[0].target, &seen[0].body)
+            (&requests[0].target, &requests[0].body)
         );
-        assert_eq!(request.header("x-api-key"), [KEY]);
+        assert_eq!(request.header("x-api-key"), [API_KEY]);
     }
-    (output, seen.len())
+    (output, requests.len())
 }
 
 #[test]
 fn only_idempotent_calls_are_retried_after_5xx() {
     for (operation, arguments) in calls() {
-        let (output, sent) = call(operation, &arguments, [Reply::new(502), fine()]);
+        let (output, sent) = call(
+            operation,
+            &arguments,
+            [Response::new(502), success_response()],
+        );
         if ["websets.get", "websets.delete"].contains(&operation) {
             assert_eq!(
                 (output.json(), sent),
@@ -65,7 +69,7 @@ fn create_is_not_retried_after_500() {
     let (output, sent) = call(
         "websets.create",
         &json!({}),
-        [Reply::json(500, &body), fine()],
+        [Response::json(500, &body), success_response()],
     );
     output.assert_failed(1, &["500", "boom", "INTERNAL_ERROR", "r-500"]);
     assert_eq!(sent, 1);
@@ -73,14 +77,14 @@ fn create_is_not_retried_after_500() {
 
 #[test]
 fn read_gives_up_after_all_retries() {
-    let (output, sent) = call("websets.list", &json!({}), [Reply::new(500)]);
+    let (output, sent) = call("websets.list", &json!({}), [Response::new(500)]);
     output.assert_failed(1, &["500", "attempts"]);
     assert!((2..=5).contains(&sent), "{sent} attempts");
 }
 
 #[test]
 fn every_call_is_retried_after_429_and_503() {
-    let busy = Reply::json(
+    let busy = Response::json(
         429,
         &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
     );
@@ -88,20 +92,24 @@ fn every_call_is_retried_after_429_and_503() {
     let (output, sent) = call(
         "search",
         &json!({"query": "q"}),
-        [busy.header("retry-after", "1"), fine()],
+        [busy.header("retry-after", "1"), success_response()],
     );
     assert_eq!((output.json(), sent), (json!({"fine": true}), 2));
     assert!(
         started.elapsed() >= Duration::from_secs(1),
-        "the wait was not kept"
+        "the client did not wait"
     );
-    let (output, sent) = call("search", &json!({"query": "q"}), [Reply::new(503), fine()]);
+    let (output, sent) = call(
+        "search",
+        &json!({"query": "q"}),
+        [Response::new(503), success_response()],
+    );
     assert_eq!((output.json(), sent), (json!({"fine": true}), 2));
 }
 
 #[test]
 fn long_retry_after_is_reported_instead_of_awaited() {
-    let busy = Reply::json(
+    let busy = Response::json(
         429,
         &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
     );
@@ -109,7 +117,7 @@ fn long_retry_after_is_reported_instead_of_awaited() {
     let (output, sent) = call(
         "websets.list",
         &json!({}),
-        [busy.header("retry-after", "3600"), fine()],
+        [busy.header("retry-after", "3600"), success_response()],
     );
     output.assert_failed(1, &["429", "slow down", "RATE_LIMIT_EXCEEDED", "3600"]);
     assert_eq!(sent, 1);
@@ -119,7 +127,11 @@ fn long_retry_after_is_reported_instead_of_awaited() {
 #[test]
 fn client_errors_are_not_retried() {
     for status in [400, 401, 402, 403, 404, 409, 422] {
-        let (output, sent) = call("websets.list", &json!({}), [Reply::new(status), fine()]);
+        let (output, sent) = call(
+            "websets.list",
+            &json!({}),
+            [Response::new(status), success_response()],
+        );
         output.assert_failed(1, &[&status.to_string()]);
         assert_eq!(sent, 1, "{status}");
     }
@@ -128,7 +140,11 @@ fn client_errors_are_not_retried() {
 #[test]
 fn only_reads_are_retried_after_a_lost_connection() {
     for (operation, arguments) in calls() {
-        let (output, sent) = call(operation, &arguments, [Reply::hang_up(), fine()]);
+        let (output, sent) = call(
+            operation,
+            &arguments,
+            [Response::disconnect(), success_response()],
+        );
         if ["websets.get", "websets.delete"].contains(&operation) {
             assert_eq!(
                 (output.json(), sent),
@@ -144,7 +160,7 @@ fn only_reads_are_retried_after_a_lost_connection() {
 
 #[test]
 fn closed_port_is_reported_clearly() {
-    // Unlike a port that was free a moment ago, no other test can open this one.
+    // No other test can open this port, unlike one that was free a moment ago.
     let output = Program::new(["call", "search", r#"{"query":"q"}"#])
         .env("EXA_BASE_URL", "http://127.0.0.1:1")
         .run();
@@ -155,9 +171,9 @@ fn closed_port_is_reported_clearly() {
 fn key_is_not_sent_to_another_port_on_redirect() {
     for status in [301, 302, 303, 307, 308] {
         for (operation, arguments) in calls() {
-            let other = Recorder::always(fine());
+            let other = Recorder::always(success_response());
             let location = format!("{}/elsewhere", other.url());
-            let reply = Reply::new(status).header("location", &location);
+            let reply = Response::new(status).header("location", &location);
             let (output, sent) = call(operation, &arguments, [reply]);
             output.assert_failed(1, &["redirect", &other.url()]);
             assert_eq!(sent, 1, "{operation} after {status}");
@@ -168,9 +184,9 @@ fn key_is_not_sent_to_another_port_on_redirect() {
 
 #[test]
 fn same_origin_redirect_preserves_method_body_and_key() {
-    let server = Recorder::replies([
-        Reply::new(308).header("location", "/moved/search?x=1"),
-        fine(),
+    let server = Recorder::responses([
+        Response::new(308).header("location", "/moved/search?x=1"),
+        success_response(),
     ]);
     let output = Program::call(&server, "search", &json!({"query": "q"})).run();
     assert_eq!(output.json(), json!({"fine": true}));
@@ -180,5 +196,5 @@ fn same_origin_redirect_preserves_method_body_and_key() {
         ("POST", "/moved/search?x=1")
     );
     assert_eq!(last.json(), Some(json!({"query": "q"})));
-    assert_eq!(last.header("x-api-key"), [KEY]);
+    assert_eq!(last.header("x-api-key"), [API_KEY]);
 }

@@ -1,11 +1,11 @@
-//! What is shipped to run the server: the compose file and the systemd unit.
+//! The compose file and the systemd unit.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-fn shipped(path: &str) -> String {
+fn read_file(path: &str) -> String {
     let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -17,7 +17,7 @@ fn texts(value: &Value) -> Vec<&str> {
 
 #[test]
 fn compose_services_are_restricted_and_limited() {
-    let compose: Value = serde_saphyr::from_str(&shipped("compose.yaml")).expect("YAML");
+    let compose: Value = serde_saphyr::from_str(&read_file("compose.yaml")).expect("YAML");
     let services = compose["services"].as_object().expect("services");
     assert_eq!(services.len(), 3);
     for (name, service) in services {
@@ -27,7 +27,7 @@ fn compose_services_are_restricted_and_limited() {
         assert_eq!(options, ["no-new-privileges:true"], "{name}");
         assert!(service["mem_limit"].is_string(), "{name}");
         assert!(service["pids_limit"].is_u64(), "{name}");
-        // A tag that names one release: a number, a dot, a number, a dot, a number.
+        // The tag must name one release, such as 1.2.3.
         let image = service["image"].as_str().unwrap_or_default();
         let (_, tag) = image
             .split_once(':')
@@ -39,7 +39,7 @@ fn compose_services_are_restricted_and_limited() {
 
 #[test]
 fn compose_file_has_no_secret_in_a_variable() {
-    let compose: Value = serde_saphyr::from_str(&shipped("compose.yaml")).expect("YAML");
+    let compose: Value = serde_saphyr::from_str(&read_file("compose.yaml")).expect("YAML");
     let declared = compose["secrets"].as_object().expect("secrets");
     let secrets = [
         "EXA_API_KEY",
@@ -70,13 +70,13 @@ fn compose_file_has_no_secret_in_a_variable() {
         }
     }
     for list in [".gitignore", ".dockerignore"] {
-        assert!(shipped(list).contains("secrets"), "{list}");
+        assert!(read_file(list).contains("secrets"), "{list}");
     }
 }
 
 #[test]
 fn systemd_unit_is_restricted_and_limited() {
-    let unit = shipped("deploy/exa-mcp-server.service");
+    let unit = read_file("deploy/exa-mcp-server.service");
     for line in [
         "ProtectProc=invisible",
         "ProcSubset=pid",
@@ -101,7 +101,7 @@ fn systemd_unit_is_restricted_and_limited() {
             "{secret}"
         );
     }
-    // systemd itself has the last word, where it is installed.
+    // Where systemd is installed, it verifies the unit.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("exa-mcp-server.service");
     let program = env!("CARGO_BIN_EXE_exa-mcp-server");
@@ -115,7 +115,7 @@ fn systemd_unit_is_restricted_and_limited() {
     else {
         return;
     };
-    let said = String::from_utf8_lossy(&verified.stderr);
-    assert!(verified.status.success(), "{said}");
-    assert!(!said.contains("exa-mcp-server.service"), "{said}");
+    let stderr = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success(), "{stderr}");
+    assert!(!stderr.contains("exa-mcp-server.service"), "{stderr}");
 }

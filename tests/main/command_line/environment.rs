@@ -1,11 +1,11 @@
-//! The key and the address.
+//! The variables for the API key and the base URL.
 
 use serde_json::json;
 
-use crate::support::{KEY, Program, Recorder, Reply};
+use crate::support::{API_KEY, Program, Recorder, Response};
 
 fn server() -> Recorder {
-    Recorder::always(Reply::json(200, &json!({})))
+    Recorder::always(Response::json(200, &json!({})))
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn nothing_is_sent_without_a_key() {
     let server = server();
     let call = || Program::call(&server, "websets.list", &json!({}));
     call()
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .run()
         .assert_failed(2, &["EXA_API_KEY"]);
     for blank in ["", " ", " \t\n"] {
@@ -41,8 +41,10 @@ fn key_with_invalid_header_bytes_is_rejected_without_showing_it() {
 fn key_is_trimmed() {
     let server = server();
     let call = Program::call(&server, "websets.list", &json!({}));
-    call.env("EXA_API_KEY", &format!(" {KEY}\n")).run().json();
-    assert_eq!(server.only().header("x-api-key"), [KEY]);
+    call.env("EXA_API_KEY", &format!(" {API_KEY}\n"))
+        .run()
+        .json();
+    assert_eq!(server.only_request().header("x-api-key"), [API_KEY]);
 }
 
 #[test]
@@ -76,7 +78,7 @@ fn base_url_may_have_a_path() {
             .run();
         assert_eq!(output.code, Some(0), "{output:#?}");
         assert_eq!(
-            server.only().target,
+            server.only_request().target,
             "/proxy/exa/websets/v0/websets/w%2F1/items?limit=1"
         );
     }
@@ -89,5 +91,5 @@ fn trailing_slash_of_base_url_is_ignored() {
         .env("EXA_BASE_URL", &format!("{}/", server.url()))
         .run();
     assert_eq!(output.code, Some(0), "{output:#?}");
-    assert_eq!(server.only().target, "/search");
+    assert_eq!(server.only_request().target, "/search");
 }

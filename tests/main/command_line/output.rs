@@ -1,18 +1,18 @@
-//! What reaches standard output.
+//! Standard output.
 
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Program, Recorder, Reply};
+use crate::support::{Program, Recorder, Response};
 
 #[test]
 fn empty_response_prints_null() {
-    let server = Recorder::always(Reply::new(204));
+    let server = Recorder::always(Response::new(204));
     let output = Program::call(&server, "imports.delete", &json!({"importId": "i"})).run();
     assert_eq!(output.stdout, "null\n");
     assert_eq!(output.json(), Value::Null);
-    let server = Recorder::always(Reply::new(200));
+    let server = Recorder::always(Response::new(200));
     let arguments = json!({"websetId": "w", "enrichmentId": "e", "description": "d"});
     let output = Program::call(&server, "enrichments.update", &arguments).run();
     assert_eq!(output.json(), Value::Null);
@@ -27,19 +27,19 @@ fn any_json_value_is_printed() {
         json!(false),
         json!({"ünï": ["\u{1f642}", "\u{0}"]}),
     ] {
-        let server = Recorder::always(Reply::json(203, &answer));
+        let server = Recorder::always(Response::json(203, &answer));
         let output = Program::call(&server, "websets.list", &json!({})).run();
         assert_eq!(output.json(), answer);
     }
 }
 
-/// An API written in JavaScript cuts texts between the halves of a character and sends the half as an
-/// escape. That must not cost the whole answer.
+/// An API written in JavaScript may cut a text inside a surrogate pair and send the lone surrogate as an
+/// escape. The rest of the response must survive.
 #[test]
 fn lone_surrogate_does_not_lose_the_response() {
     let body = r#"{"requestId":"r","results":[{"text":"cut \ud83d","title":"T"}]}"#;
-    let reply = Reply::new(200).header("content-type", "application/json");
-    let server = Recorder::always(reply.body(body));
+    let response = Response::new(200).header("content-type", "application/json");
+    let server = Recorder::always(response.body(body));
     let output = Program::call(&server, "search", &json!({"query": "q"})).run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     for part in ["\"requestId\": \"r\"", "cut ", "\"title\": \"T\""] {
@@ -51,11 +51,11 @@ fn lone_surrogate_does_not_lose_the_response() {
     }
 }
 
-/// The order of the API is kept, since people read this output.
+/// Fields keep the order of the API, because people read this output.
 #[test]
 fn field_order_is_preserved() {
-    let reply = Reply::new(200).body(r#"{"zebra":1,"apple":{"y":1,"x":2},"mango":3}"#);
-    let output = Program::call(&Recorder::always(reply), "websets.list", &json!({})).run();
+    let response = Response::new(200).body(r#"{"zebra":1,"apple":{"y":1,"x":2},"mango":3}"#);
+    let output = Program::call(&Recorder::always(response), "websets.list", &json!({})).run();
     let places: Vec<_> = ["zebra", "apple", "\"y\"", "\"x\"", "mango"]
         .map(|name| output.stdout.find(name))
         .into();
@@ -75,7 +75,7 @@ fn closed_stdout_does_not_panic() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    // The registry is longer than a pipe holds, so writing to the end must fail.
+    // The registry is larger than a pipe buffer, so writing all of it must fail.
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -1,4 +1,4 @@
-//! Typed modules for agents that write code.
+//! The `sdk` command.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::support::Program;
 fn sdk(language: &str, out: &Path, more: &[&str]) -> Program {
     let out = out.to_str().unwrap();
     let arguments = ["sdk", "--lang", language, "--out", out];
-    Program::new(arguments.iter().chain(more).copied()).without("EXA_API_KEY")
+    Program::new(arguments.iter().chain(more).copied()).env_remove("EXA_API_KEY")
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn sdk_is_written_without_key_or_network() {
                 "{first}"
             );
         }
-        // Writing it once more changes nothing and is no mistake.
+        // Writing the files again succeeds and changes nothing.
         assert_eq!(sdk(language, &out, &[]).run().code, Some(0));
     }
 }

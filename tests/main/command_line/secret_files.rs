@@ -1,12 +1,12 @@
-//! Secrets in files of their own.
+//! Secrets in separate files.
 
 use std::fs;
 
 use serde_json::json;
 
-use crate::support::{HttpServer, Program, Recorder, Reply};
+use crate::support::{HttpServer, Program, Recorder, Response};
 
-/// The secrets that may stand in files.
+/// The variables whose value may come from a file.
 const SECRETS: [&str; 6] = [
     "EXA_API_KEY",
     "EXA_API_KEYS",
@@ -17,7 +17,7 @@ const SECRETS: [&str; 6] = [
 ];
 
 fn call(server: &Recorder) -> Program {
-    Program::call(server, "websets.list", &json!({})).without("EXA_API_KEY")
+    Program::call(server, "websets.list", &json!({})).env_remove("EXA_API_KEY")
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn key_is_read_from_a_file() {
         ),
     ] {
         fs::write(&path, content).expect("a file");
-        let server = Recorder::replies([Reply::json(200, &json!({"data": []}))]);
+        let server = Recorder::responses([Response::json(200, &json!({"data": []}))]);
         call(&server).env(variable, name).run().json();
-        let seen = server.take();
+        let requests = server.take();
         assert_eq!(
-            seen[0].header("x-api-key"),
+            requests[0].header("x-api-key"),
             [used],
             "{variable} {content:?}"
         );
@@ -60,7 +60,7 @@ fn secret_file_overrides_config_file() {
         let own = fs::Permissions::from_mode(0o600);
         fs::set_permissions(&config, own).expect("a file of one's own");
     }
-    let server = Recorder::replies([Reply::json(200, &json!({"data": []}))]);
+    let server = Recorder::responses([Response::json(200, &json!({"data": []}))]);
     call(&server)
         .env("EXA_MCP_CONFIG", config.to_str().expect("UTF-8"))
         .env("EXA_API_KEY_FILE", key.to_str().expect("UTF-8"))
@@ -80,10 +80,10 @@ fn secret_file_errors_do_not_show_content() {
     fs::write(path("bytes"), b"s3cret\xff\xfe").expect("a file");
     fs::write(path("long"), "s3cret ".repeat(200_000)).expect("a file");
     fs::write(path("fine"), "s3cret\n").expect("a file");
-    let listening = || Program::new(["http", "--listen", "127.0.0.1:0"]).without("EXA_API_KEY");
+    let listening = || Program::new(["http", "--listen", "127.0.0.1:0"]).env_remove("EXA_API_KEY");
     for name in SECRETS {
         let variable = format!("{name}_FILE");
-        for (file, said) in [
+        for (file, message) in [
             ("missing", "cannot be read"),
             ("blank", "empty"),
             ("bytes", "cannot be read"),
@@ -91,7 +91,7 @@ fn secret_file_errors_do_not_show_content() {
         ] {
             let file = path(file);
             let output = listening().env(&variable, &file).run();
-            output.assert_failed(2, &[&variable, &file, said]);
+            output.assert_failed(2, &[&variable, &file, message]);
             assert!(!output.stderr.contains("s3cret"), "{}", output.stderr);
         }
         let twice = listening().env(name, "other").env(&variable, &path("fine"));
@@ -99,7 +99,7 @@ fn secret_file_errors_do_not_show_content() {
         output.assert_failed(2, &[name, &variable, "both"]);
         assert!(!output.stderr.contains("s3cret"), "{}", output.stderr);
     }
-    // What is read, but cannot be used, is said to come from the file.
+    // The error for an invalid value names the file.
     fs::write(path("store"), "s3cret://nowhere\n").expect("a file");
     let output = listening().env("EXA_MCP_STORE_FILE", &path("store")).run();
     output.assert_failed(2, &["EXA_MCP_STORE_FILE", &path("store")]);
@@ -128,7 +128,7 @@ fn http_server_reads_all_secrets_from_files() {
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let server = HttpServer::upstream("http://127.0.0.1:1", &variables);
+    let server = HttpServer::with_upstream("http://127.0.0.1:1", &variables);
     let status = |path: &str, token: &str| {
         let token = format!("Bearer {token}");
         server.get(path, &[("authorization", &token)]).status

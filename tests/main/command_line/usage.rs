@@ -1,16 +1,16 @@
-//! Commands and arguments that fit or do not.
+//! Valid and invalid commands and arguments.
 
 use serde_json::{Value, json};
 
-use crate::support::{Program, Recorder, Reply};
+use crate::support::{Program, Recorder, Response};
 
 fn server() -> Recorder {
-    Recorder::always(Reply::json(200, &json!({"ok": true})))
+    Recorder::always(Response::json(200, &json!({"ok": true})))
 }
 
-/// Checks that a call is refused before anything is sent, with these words.
+/// Asserts that a call is rejected with these words before anything is sent.
 #[track_caller]
-fn assert_refused(operation: &str, arguments: &str, parts: &[&str]) {
+fn assert_rejected(operation: &str, arguments: &str, parts: &[&str]) {
     let server = server();
     let output = Program::new(["call", operation, arguments])
         .env("EXA_BASE_URL", &server.url())
@@ -20,23 +20,9 @@ fn assert_refused(operation: &str, arguments: &str, parts: &[&str]) {
 }
 
 #[test]
-fn help_lists_commands_and_environment() {
-    let output = Program::new(["--help"]).without("EXA_API_KEY").run();
-    assert_eq!(output.code, Some(0), "{output:#?}");
-    for part in ["operations", "call", "EXA_API_KEY", "EXA_BASE_URL"] {
-        assert!(
-            output.stdout.contains(part),
-            "no {part} in {}",
-            output.stdout
-        );
-    }
-    assert_eq!(output.stderr, "");
-}
-
-#[test]
 fn call_help_explains_exit_codes() {
     let output = Program::new(["call", "--help"])
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .run();
     assert_eq!(output.code, Some(0), "{output:#?}");
     for part in ["JSON", "standard input", "Exit codes", "0 ", "1 ", "2 "] {
@@ -80,22 +66,22 @@ fn unknown_operation_suggests_a_similar_name() {
         ("findSimilar", "`find_similar`"),
         ("WEBSETS.GET", "`websets.get`"),
     ] {
-        assert_refused(given, "{}", &[given, meant]);
+        assert_rejected(given, "{}", &[given, meant]);
     }
-    assert_refused("zzz", "{}", &["zzz", "exa-mcp-server operations"]);
+    assert_rejected("zzz", "{}", &["zzz", "exa-mcp-server operations"]);
 }
 
 #[test]
 fn invalid_json_arguments_report_position() {
-    assert_refused("search", "{query: 1}", &["not JSON", "line 1 column 2"]);
-    assert_refused("search", "{\"query\":\"q\"} trailing", &["not JSON"]);
-    assert_refused("search", "{\"query\":", &["not JSON"]);
+    assert_rejected("search", "{query: 1}", &["not JSON", "line 1 column 2"]);
+    assert_rejected("search", "{\"query\":\"q\"} trailing", &["not JSON"]);
+    assert_rejected("search", "{\"query\":", &["not JSON"]);
 }
 
 #[test]
 fn non_object_arguments_are_rejected() {
     for arguments in ["[]", "\"query\"", "7", "true", "[{\"query\":\"q\"}]"] {
-        assert_refused("search", arguments, &["search", "object"]);
+        assert_rejected("search", arguments, &["search", "object"]);
     }
 }
 
@@ -111,19 +97,19 @@ fn null_and_empty_mean_no_arguments() {
             .env("EXA_BASE_URL", &server.url())
             .run();
         assert_eq!(output.json(), json!({"ok": true}));
-        assert_eq!(server.only().target, "/websets/v0/websets");
+        assert_eq!(server.only_request().target, "/websets/v0/websets");
     }
 }
 
 #[test]
 fn unknown_query_argument_is_rejected_with_a_suggestion() {
-    assert_refused("websets.list", r#"{"limt": 3}"#, &["limt", "`limit`"]);
-    assert_refused(
+    assert_rejected("websets.list", r#"{"limt": 3}"#, &["limt", "`limit`"]);
+    assert_rejected(
         "items.get",
         r#"{"websetId":"w","itemId":"i","verbose":true}"#,
         &["verbose"],
     );
-    assert_refused(
+    assert_rejected(
         "websets.cancel",
         r#"{"websetId":"w","reason":"r"}"#,
         &["reason"],
@@ -132,23 +118,23 @@ fn unknown_query_argument_is_rejected_with_a_suggestion() {
 
 #[test]
 fn all_missing_arguments_are_reported_at_once() {
-    assert_refused("items.get", "{}", &["`websetId`", "`itemId`"]);
-    assert_refused(
+    assert_rejected("items.get", "{}", &["`websetId`", "`itemId`"]);
+    assert_rejected(
         "searches.create",
         "{}",
         &["`websetId`", "`count`", "`query`"],
     );
-    assert_refused(
+    assert_rejected(
         "imports.create",
         "{}",
         &["`size`", "`count`", "`format`", "`entity`"],
     );
-    assert_refused(
+    assert_rejected(
         "items.list",
         r#"{"nonsense": 1}"#,
         &["`websetId`", "nonsense"],
     );
-    assert_refused(
+    assert_rejected(
         "items.get",
         r#"{"websetId": null, "itemId": "i"}"#,
         &["`websetId`"],
@@ -157,70 +143,70 @@ fn all_missing_arguments_are_reported_at_once() {
 
 #[test]
 fn query_arguments_of_wrong_type_are_rejected() {
-    assert_refused(
+    assert_rejected(
         "websets.list",
         r#"{"limit": "many"}"#,
         &["`limit`", "number"],
     );
-    assert_refused(
+    assert_rejected(
         "events.list",
         r#"{"types": "webset.idle"}"#,
         &["`types`", "list"],
     );
-    assert_refused(
+    assert_rejected(
         "webhooks.list_attempts",
         r#"{"webhookId":"w","successful":"yes"}"#,
         &["`successful`"],
     );
-    assert_refused("websets.list", r#"{"cursor": {}}"#, &["`cursor`"]);
+    assert_rejected("websets.list", r#"{"cursor": {}}"#, &["`cursor`"]);
 }
 
-/// A header with a line break would add headers of the caller's choice.
+/// A line break in a header value would inject headers.
 #[test]
 fn invalid_header_arguments_are_rejected() {
     let create = |key: &str| {
         json!({"cadence": "1d", "entities": [], "fields": [], "idempotencyKey": key}).to_string()
     };
-    assert_refused(
+    assert_rejected(
         "agent.monitors.create",
         &create("a\r\nx-api-key: b"),
         &["idempotencyKey"],
     );
-    assert_refused("agent.monitors.create", &create("a\0"), &["idempotencyKey"]);
-    assert_refused("search", r#"{"query":"q","betas":["a\nb"]}"#, &["betas"]);
-    assert_refused("websets.create", r#"{"priority":"high\n"}"#, &["priority"]);
+    assert_rejected("agent.monitors.create", &create("a\0"), &["idempotencyKey"]);
+    assert_rejected("search", r#"{"query":"q","betas":["a\nb"]}"#, &["betas"]);
+    assert_rejected("websets.create", r#"{"priority":"high\n"}"#, &["priority"]);
 }
 
 #[test]
 fn comma_in_a_beta_is_rejected() {
-    assert_refused("search", r#"{"query":"q","betas":["a,b"]}"#, &["betas"]);
-    assert_refused("search", r#"{"query":"q","betas":"a"}"#, &["betas", "list"]);
+    assert_rejected("search", r#"{"query":"q","betas":["a,b"]}"#, &["betas"]);
+    assert_rejected("search", r#"{"query":"q","betas":"a"}"#, &["betas", "list"]);
 }
 
 #[test]
 fn body_fields_of_wrong_type_are_rejected() {
-    assert_refused("search", r#"{"query": 5}"#, &["search", "string"]);
-    assert_refused(
+    assert_rejected("search", r#"{"query": 5}"#, &["search", "string"]);
+    assert_rejected(
         "search",
         r#"{"query":"q","numResults":"10"}"#,
         &["search", "number"],
     );
 }
 
-/// A caller with twenty fields cannot guess which of them "expected a string" is about.
+/// With twenty fields, "expected a string" alone does not show which one is wrong.
 #[test]
 fn error_names_the_body_field_of_wrong_type() {
-    assert_refused(
+    assert_rejected(
         "search",
         r#"{"query":"q","numResults":"10"}"#,
         &["numResults"],
     );
-    assert_refused("websets.create", r#"{"search":{"query":7}}"#, &["query"]);
+    assert_rejected("websets.create", r#"{"search":{"query":7}}"#, &["query"]);
 }
 
 #[test]
 fn conflicting_aliases_are_rejected() {
-    assert_refused(
+    assert_rejected(
         "websets.get",
         r#"{"websetId":"a","id":"b"}"#,
         &["websetId", "`id`"],
@@ -230,12 +216,12 @@ fn conflicting_aliases_are_rejected() {
     Program::call(&server, "websets.get", &arguments)
         .run()
         .json();
-    assert_eq!(server.only().target, "/websets/v0/websets/a");
+    assert_eq!(server.only_request().target, "/websets/v0/websets/a");
 }
 
 #[test]
 fn hyphen_reads_arguments_from_stdin() {
-    // Large enough to need more than one fill of a pipe.
+    // Larger than a pipe buffer.
     let query = "größer ".repeat(40_000);
     let arguments = json!({"query": query});
     let server = server();
@@ -244,7 +230,7 @@ fn hyphen_reads_arguments_from_stdin() {
         .input(arguments.to_string())
         .run();
     assert_eq!(output.json(), json!({"ok": true}));
-    assert_eq!(server.only().json(), Some(arguments));
+    assert_eq!(server.only_request().json(), Some(arguments));
 }
 
 #[test]

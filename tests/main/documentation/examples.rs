@@ -71,7 +71,7 @@ mod commands {
             .unwrap()
     }
 
-    /// Whether lines are as recorded; a recorded line `…` stands for any number of lines.
+    /// Returns whether the lines match the recording; a recorded line `…` stands for any number of lines.
     fn matches(recorded: &[&str], lines: &[&str]) -> bool {
         match recorded.split_first() {
             None => lines.is_empty(),

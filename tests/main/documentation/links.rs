@@ -1,4 +1,4 @@
-//! Links between pages lead to files and headings that exist.
+//! Checks that links between pages lead to existing files and headings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

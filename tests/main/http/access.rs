@@ -1,10 +1,11 @@
-//! Who gets in, by token or by key.
+//! Authentication by token or API key.
 
 use serde_json::json;
 
 use super::{bearer, request, search};
 use crate::support::{
-    HttpServer, HttpSession, KEY, Outcome, Program, Recorder, Reply, USUAL, initialize,
+    API_KEY, DEFAULT_VERSION, HttpServer, HttpSession, Outcome, Program, Recorder, Response,
+    initialize,
 };
 
 const POOL: [(&str, &str); 2] = [
@@ -33,20 +34,20 @@ fn permission_matrix_holds() {
     ];
     for (method, path, expected) in cases {
         for (token, status) in tokens.iter().zip(expected) {
-            let shown = token.map(bearer);
-            let headers: Vec<_> = shown
+            let authorization = token.map(bearer);
+            let headers: Vec<_> = authorization
                 .iter()
-                .map(|shown| ("authorization", shown.as_str()))
+                .map(|authorization| ("authorization", authorization.as_str()))
                 .collect();
-            let reply = match method {
-                "POST" => server.post_to(path, &headers, &initialize(USUAL)),
+            let response = match method {
+                "POST" => server.post_to(path, &headers, &initialize(DEFAULT_VERSION)),
                 _ => server.get(path, &headers),
             };
             assert_eq!(
-                reply.status,
+                response.status,
                 status,
                 "{method} {path} with {token:?}: {}",
-                reply.text()
+                response.text()
             );
         }
     }
@@ -64,46 +65,46 @@ fn wrong_and_missing_tokens_get_the_same_response() {
         "Bearer",
         "user-token",
     ];
-    for shown in wrong {
+    for authorization in wrong {
         for path in ["/mcp", "/mcp/usage", "/admin/tokens", "/sse"] {
-            if shown.starts_with("Bearer ") && path != "/mcp" {
+            if authorization.starts_with("Bearer ") && path != "/mcp" {
                 continue; // Guesses are counted; there is a test for that.
             }
-            let reply = server.get(path, &[("authorization", shown)]);
+            let response = server.get(path, &[("authorization", authorization)]);
             assert_eq!(
-                (reply.status, reply.text().as_str()),
+                (response.status, response.text().as_str()),
                 (401, body),
-                "{path} {shown}"
+                "{path} {authorization}"
             );
-            let challenge = reply.header("www-authenticate").expect("a challenge");
+            let challenge = response.header("www-authenticate").expect("a challenge");
             assert!(challenge.starts_with("Bearer realm="), "{challenge}");
         }
     }
-    let post = server.post_to("/messages?sessionId=x", &[], &initialize(USUAL));
+    let post = server.post_to("/messages?sessionId=x", &[], &initialize(DEFAULT_VERSION));
     assert_eq!((post.status, post.text().as_str()), (401, body));
-    // The scheme is written in any case.
-    let reply = server.get("/mcp/usage", &[("authorization", "bEARER  user-token")]);
-    assert_eq!(reply.status, 200);
+    // The scheme is case-insensitive.
+    let response = server.get("/mcp/usage", &[("authorization", "bEARER  user-token")]);
+    assert_eq!(response.status, 200);
 }
 
 #[test]
 fn token_guessing_is_limited_without_locking_users_out() {
     let server = HttpServer::sandboxed(&POOL);
-    let ask = |token: &str| server.get("/mcp/usage", &[("authorization", &bearer(token))]);
+    let send_request = |token: &str| server.get("/mcp/usage", &[("authorization", &bearer(token))]);
     for guess in 0..10 {
-        assert_eq!(ask(&format!("guess-{guess}")).status, 401);
+        assert_eq!(send_request(&format!("guess-{guess}")).status, 401);
     }
     for round in 0..20 {
         let token = format!("guess-{}", 10 + round);
-        let reply = ask(&token);
-        // A try comes back every few seconds; a busy machine may be that slow.
-        if reply.status == 401 {
+        let response = send_request(&token);
+        // The limiter regains an attempt every few seconds, which a busy machine may take.
+        if response.status == 401 {
             continue;
         }
-        assert_eq!(reply.status, 429, "{token}");
-        // Neither of them was here before.
-        assert_eq!(ask("admin-secret").status, 200);
-        let wait: u64 = reply
+        assert_eq!(response.status, 429, "{token}");
+        // Neither token has been used before.
+        assert_eq!(send_request("admin-secret").status, 200);
+        let wait: u64 = response
             .header("retry-after")
             .expect("a time")
             .parse()
@@ -111,8 +112,8 @@ fn token_guessing_is_limited_without_locking_users_out() {
         assert!((1..=6).contains(&wait));
     }
     let user = bearer("user-token");
-    let mut session = HttpSession::usual(&server, &[("authorization", &user)]);
-    session.ask("ping", json!({}));
+    let mut session = HttpSession::new(&server, &[("authorization", &user)]);
+    session.request("ping", json!({}));
     assert_eq!(server.get("/health", &[]).status, 200);
 }
 
@@ -120,8 +121,8 @@ fn token_guessing_is_limited_without_locking_users_out() {
 fn unnamed_token_is_counted() {
     let server = HttpServer::sandboxed(&POOL);
     let nameless = bearer("nameless");
-    let mut session = HttpSession::usual(&server, &[("authorization", &nameless)]);
-    session.ask("ping", json!({}));
+    let mut session = HttpSession::new(&server, &[("authorization", &nameless)]);
+    session.request("ping", json!({}));
     let usage = server
         .get("/mcp/usage", &[("authorization", &nameless)])
         .json();
@@ -132,7 +133,7 @@ fn unnamed_token_is_counted() {
 
 #[test]
 fn malformed_tokens_abort_start_without_being_shown() {
-    for (name, value, place) in [
+    for (name, value, source) in [
         ("USER_TOKENS", "a:u,hunter2:u:soon", "USER_TOKENS, entry 2"),
         ("USER_TOKENS", "hunter2:u,hunter2", "USER_TOKENS, entry 2"),
         ("MCP_AUTH_TOKEN", "hunter2 hunter2", "MCP_AUTH_TOKEN"),
@@ -153,14 +154,17 @@ fn malformed_tokens_abort_start_without_being_shown() {
     ] {
         let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env(name, value);
         let output = program.run();
-        output.assert_failed(2, &[place]);
+        output.assert_failed(2, &[source]);
         assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
     }
 }
 
-/// An upstream that answers every search.
+/// Starts an upstream that responds to every search.
 fn upstream() -> Recorder {
-    Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})))
+    Recorder::always(Response::json(
+        200,
+        &json!({"results": [], "requestId": "r"}),
+    ))
 }
 
 #[test]
@@ -170,19 +174,19 @@ fn token_users_share_the_server_key() {
         ("MCP_AUTH_TOKEN", "admin-secret"),
         ("EXA_API_KEYS", "pool-key-1,pool-key-2"),
     ];
-    let program = Program::new(["http", "--listen", "127.0.0.1:0"]).without("EXA_API_KEY");
+    let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env_remove("EXA_API_KEY");
     let program = variables
         .iter()
         .fold(program, |program, (name, value)| program.env(name, value));
     let server = HttpServer::start(program.env("EXA_BASE_URL", &exa.url()));
-    // A key that a holder of a token sends is not used.
+    // A key sent along with a token is ignored.
     let headers = [
         ("authorization", "Bearer admin-secret"),
         ("x-api-key", "own-key"),
     ];
-    let mut session = HttpSession::usual(&server, &headers);
+    let mut session = HttpSession::new(&server, &headers);
     session.call("web_search_exa", search());
-    let sent = exa.only();
+    let sent = exa.only_request();
     assert!(
         sent.header("x-api-key")[0].starts_with("pool-key-"),
         "{sent:?}"
@@ -192,7 +196,7 @@ fn token_users_share_the_server_key() {
 #[test]
 fn passthrough_uses_the_key_of_each_client() {
     let exa = upstream();
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     for (name, value, key) in [
         ("x-api-key", "key-number-one", "key-number-one"),
         ("X-Exa-Api-Key", "key-number-two", "key-number-two"),
@@ -202,13 +206,18 @@ fn passthrough_uses_the_key_of_each_client() {
             "key-number-three",
         ),
     ] {
-        let mut session = HttpSession::usual(&server, &[(name, value)]);
+        let mut session = HttpSession::new(&server, &[(name, value)]);
         session.call("web_search_exa", search());
-        assert_eq!(exa.only().header("x-api-key"), [key]);
+        assert_eq!(exa.only_request().header("x-api-key"), [key]);
         let call = json!({"name": "web_search_exa", "arguments": search()});
-        let reply = server.stateless(&[(name, value)], "tools/call", call);
-        assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text());
-        // The same key is the same person, whose answer is still there.
+        let response = server.send_stateless(&[(name, value)], "tools/call", call);
+        assert_eq!(
+            response.json()["result"]["isError"],
+            false,
+            "{}",
+            response.text()
+        );
+        // The same key identifies the same user, whose result is still cached.
         assert_eq!(exa.take().len(), 0);
     }
 }
@@ -217,35 +226,39 @@ fn passthrough_uses_the_key_of_each_client() {
 fn without_a_key_tools_are_listed_but_not_callable() {
     let exa = upstream();
     let operators = [
-        ("EXA_API_KEY", KEY),
+        ("EXA_API_KEY", API_KEY),
         ("EXA_API_KEYS", "pool-key-1,pool-key-2"),
     ];
-    let server = HttpServer::upstream(&exa.url(), &operators);
-    let mut session = HttpSession::usual(&server, &[]);
-    let tools = session.ask("tools/list", json!({}));
+    let server = HttpServer::with_upstream(&exa.url(), &operators);
+    let mut session = HttpSession::new(&server, &[]);
+    let tools = session.request("tools/list", json!({}));
     assert!(
         tools["result"]["tools"]
             .as_array()
             .is_some_and(|tools| !tools.is_empty())
     );
     let call = json!({"name": "web_search_exa", "arguments": search()});
-    let answer = session.ask("tools/call", call);
-    let failure = Outcome::of(&answer);
+    let answer = session.request("tools/call", call);
+    let failure = Outcome::from_response(&answer);
     assert!(failure.is_error, "{answer}");
     let text = answer.to_string();
     assert!(
         text.contains("x-api-key") && !text.contains("environment of this server"),
         "{text}"
     );
-    assert_eq!(exa.take().len(), 0, "the operator's keys are nobody else's");
+    assert_eq!(
+        exa.take().len(),
+        0,
+        "the operator's keys are not used for others"
+    );
 }
 
 #[test]
 fn key_in_url_needs_operator_opt_in() {
     let exa = upstream();
     let path = "/mcp?exaApiKey=key-in-the-url";
-    let strict = HttpServer::upstream(&exa.url(), &[]);
-    let mut session = HttpSession::begin(&strict, path, USUAL, &[]);
+    let strict = HttpServer::with_upstream(&exa.url(), &[]);
+    let mut session = HttpSession::with_version(&strict, path, DEFAULT_VERSION, &[]);
     let refused = session.call("web_search_exa", search());
     assert_eq!(refused["isError"], true);
     let text = refused.to_string();
@@ -255,18 +268,18 @@ fn key_in_url_needs_operator_opt_in() {
         "{text}"
     );
     assert_eq!(exa.take().len(), 0);
-    let open = HttpServer::upstream(&exa.url(), &[("EXA_MCP_ALLOW_KEY_IN_URL", "true")]);
-    let mut session = HttpSession::begin(&open, path, USUAL, &[]);
+    let open = HttpServer::with_upstream(&exa.url(), &[("EXA_MCP_ALLOW_KEY_IN_URL", "true")]);
+    let mut session = HttpSession::with_version(&open, path, DEFAULT_VERSION, &[]);
     assert_eq!(session.call("web_search_exa", search())["isError"], false);
-    assert_eq!(exa.only().header("x-api-key"), ["key-in-the-url"]);
+    assert_eq!(exa.only_request().header("x-api-key"), ["key-in-the-url"]);
 }
 
 #[test]
 fn tools_query_parameter_only_narrows() {
     let server = HttpServer::sandboxed(&[("ENABLED_TOOLS", "default,notes")]);
     let names = |path: &str| {
-        let mut session = HttpSession::begin(&server, path, USUAL, &[]);
-        let listed = session.ask("tools/list", json!({}));
+        let mut session = HttpSession::with_version(&server, path, DEFAULT_VERSION, &[]);
+        let listed = session.request("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().expect("tools").clone();
         let names = tools
             .iter()
@@ -275,14 +288,15 @@ fn tools_query_parameter_only_narrows() {
     };
     assert_eq!(names("/mcp?tools=web_search_exa"), "web_search_exa");
     assert_eq!(names("/mcp?tools=classic"), "web_search_exa web_fetch_exa");
-    let mut session = HttpSession::begin(&server, "/mcp?tools=web_fetch_exa", USUAL, &[]);
-    let answer = session.ask(
+    let mut session =
+        HttpSession::with_version(&server, "/mcp?tools=web_fetch_exa", DEFAULT_VERSION, &[]);
+    let answer = session.request(
         "tools/call",
         json!({"name": "web_search_exa", "arguments": search()}),
     );
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     let templates = session
-        .ask("resources/templates/list", json!({}))
+        .request("resources/templates/list", json!({}))
         .to_string();
     assert!(
         !templates.contains("note:///") && !templates.contains("websets"),
@@ -294,9 +308,9 @@ fn tools_query_parameter_only_narrows() {
         (",", "empty"),
     ] {
         let path = format!("/mcp?tools={list}");
-        let reply = server.post_to(&path, &[], &initialize(USUAL));
-        assert_eq!(reply.status, 400);
-        assert!(reply.text().contains(part), "{}", reply.text());
+        let response = server.post_to(&path, &[], &initialize(DEFAULT_VERSION));
+        assert_eq!(response.status, 400);
+        assert!(response.text().contains(part), "{}", response.text());
     }
     let call = request(
         1,

@@ -1,4 +1,4 @@
-//! Looking after tokens while the server runs.
+//! Token management through the admin API.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{bearer, search};
-use crate::support::{HttpReply, HttpServer, HttpSession, USUAL, initialize, signal};
+use crate::support::{DEFAULT_VERSION, HttpResponse, HttpServer, HttpSession, initialize, signal};
 
 pub(super) const ADMIN: &str = "the-admin-secret-of-the-tests";
 
-/// An admin at a server.
+/// A client of the admin API.
 pub(super) struct Admin<'a>(pub(super) &'a HttpServer);
 
 impl Admin<'_> {
-    pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> HttpReply {
-        let shown = bearer(ADMIN);
+    pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> HttpResponse {
+        let authorization = bearer(ADMIN);
         let body = body.to_string();
         let length = body.len().to_string();
         let headers = [
-            ("authorization", shown.as_str()),
+            ("authorization", authorization.as_str()),
             ("content-type", "application/json"),
             ("content-length", length.as_str()),
         ];
@@ -28,30 +28,30 @@ impl Admin<'_> {
 
     #[track_caller]
     pub(super) fn get(&self, path: &str) -> Value {
-        let shown = bearer(ADMIN);
-        let reply = self.0.get(path, &[("authorization", &shown)]);
-        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
-        reply.json()
+        let authorization = bearer(ADMIN);
+        let response = self.0.get(path, &[("authorization", &authorization)]);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.json()
     }
 
-    /// Makes a token; gives its text and its id.
+    /// Creates a token and returns its text and its id.
     #[track_caller]
-    pub(super) fn create(&self, wish: &Value) -> (String, String) {
-        let reply = self.send("POST", "/admin/tokens", wish);
-        assert_eq!(reply.status, 201, "{}", reply.text());
-        let made = reply.json();
+    pub(super) fn create(&self, token: &Value) -> (String, String) {
+        let response = self.send("POST", "/admin/tokens", token);
+        assert_eq!(response.status, 201, "{}", response.text());
+        let made = response.json();
         let text = |name: &str| made[name].as_str().expect(name).to_owned();
         (text("token"), text("id"))
     }
 
     #[track_caller]
     pub(super) fn post(&self, id: &str, action: &str, body: &Value) -> Value {
-        let reply = self.send("POST", &format!("/admin/tokens/{id}/{action}"), body);
-        assert_eq!(reply.status, 200, "{}", reply.text());
-        reply.json()
+        let response = self.send("POST", &format!("/admin/tokens/{id}/{action}"), body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.json()
     }
 
-    /// The token of an id, as it is listed.
+    /// Returns the listed token with this id.
     #[track_caller]
     pub(super) fn token(&self, id: &str) -> Value {
         let list = self.get("/admin/tokens");
@@ -71,13 +71,16 @@ pub(super) fn start(variables: &[(&str, &str)]) -> HttpServer {
     HttpServer::sandboxed(&all)
 }
 
-/// What a token is answered when it begins a session.
-fn begins(server: &HttpServer, token: &str) -> (u16, String) {
-    let shown = bearer(token);
-    let reply = server.post(&[("authorization", &shown)], &initialize(USUAL));
-    let message = reply.json()["error"]["message"].clone();
+/// Returns the status and the error message of `initialize` with this token.
+fn initialize_status(server: &HttpServer, token: &str) -> (u16, String) {
+    let authorization = bearer(token);
+    let response = server.post(
+        &[("authorization", &authorization)],
+        &initialize(DEFAULT_VERSION),
+    );
+    let message = response.json()["error"]["message"].clone();
     (
-        reply.status,
+        response.status,
         message.as_str().unwrap_or_default().to_owned(),
     )
 }
@@ -86,9 +89,9 @@ fn begins(server: &HttpServer, token: &str) -> (u16, String) {
 fn token_lifecycle() {
     let server = start(&[]);
     let admin = Admin(&server);
-    let wish =
+    let token =
         json!({"userId": "ann", "expiresAt": "2999-12-31", "limits": {"requestsPerMinute": 1000}});
-    let made = admin.send("POST", "/admin/tokens", &wish).json();
+    let made = admin.send("POST", "/admin/tokens", &token).json();
     let (text, id) = (
         made["token"].as_str().unwrap(),
         made["id"].as_str().unwrap(),
@@ -108,8 +111,8 @@ fn token_lifecycle() {
         .trim_end_matches("...");
     assert!(text.starts_with(prefix) && prefix.len() < 16, "{made}");
 
-    let shown = bearer(text);
-    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let authorization = bearer(text);
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
     session.call("web_search_exa", search());
     session.call("web_search_exa", search());
     session.call("web_search_exa", json!({}));
@@ -126,14 +129,14 @@ fn token_lifecycle() {
     assert_eq!(usage["dollarsThisMonth"], usage["dollars"]);
     assert!(
         listed.get("token").is_none(),
-        "the text is told once: {listed}"
+        "the text is returned once: {listed}"
     );
 
     let renewed = admin.post(id, "rotate", &json!({}));
     let other = renewed["token"].as_str().unwrap();
     assert_ne!(other, text);
-    assert_eq!(begins(&server, text).0, 401);
-    assert_eq!(begins(&server, other).0, 200);
+    assert_eq!(initialize_status(&server, text).0, 401);
+    assert_eq!(initialize_status(&server, other).0, 200);
     let listed = admin.token(id);
     assert_eq!(
         listed["usageCount"], 5,
@@ -143,7 +146,7 @@ fn token_lifecycle() {
 
     admin.post(id, "revoke", &json!({}));
     let revoked = (403, "Forbidden: Token has been revoked".to_owned());
-    assert_eq!(begins(&server, other), revoked);
+    assert_eq!(initialize_status(&server, other), revoked);
     let listed = admin.token(id);
     assert_eq!(listed["isActive"], false);
     assert!(listed["revokedAt"].is_string(), "{listed}");
@@ -152,8 +155,8 @@ fn token_lifecycle() {
         (&stats["totalTokens"], &stats["activeTokens"]),
         (&json!(2), &json!(1))
     );
-    let reply = admin.send("POST", &format!("/admin/tokens/{id}/rotate"), &json!({}));
-    assert_eq!(reply.status, 409, "a revoked token stays so");
+    let response = admin.send("POST", &format!("/admin/tokens/{id}/rotate"), &json!({}));
+    assert_eq!(response.status, 409, "a revoked token stays revoked");
 }
 
 #[test]
@@ -163,22 +166,22 @@ fn rotated_token_has_a_grace_period() {
     let (text, id) = admin.create(&json!({}));
     let renewed = admin.post(&id, "rotate", &json!({"graceSeconds": 3600}));
     let other = renewed["token"].as_str().unwrap();
-    assert_eq!(begins(&server, &text).0, 200);
-    assert_eq!(begins(&server, other).0, 200);
-    // Renewed once more, the first is over whatever was said then.
+    assert_eq!(initialize_status(&server, &text).0, 200);
+    assert_eq!(initialize_status(&server, other).0, 200);
+    // A second rotation ends the first token, whatever its grace period was.
     admin.post(&id, "rotate", &json!({"graceSeconds": 1}));
-    assert_eq!(begins(&server, &text).0, 401);
+    assert_eq!(initialize_status(&server, &text).0, 401);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while begins(&server, other).0 != 401 {
-        assert!(Instant::now() < deadline, "the while never ends");
+    while initialize_status(&server, other).0 != 401 {
+        assert!(Instant::now() < deadline, "the grace period never ends");
         sleep(Duration::from_millis(200));
     }
-    let reply = admin.send(
+    let response = admin.send(
         "POST",
         &format!("/admin/tokens/{id}/rotate"),
         &json!({"graceSeconds": 3601}),
     );
-    assert_eq!(reply.status, 400);
+    assert_eq!(response.status, 400);
 }
 
 #[test]
@@ -186,27 +189,27 @@ fn token_expires() {
     let server = start(&[]);
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({"userId": "ann"}));
-    let told = admin.post(&id, "expire", &json!({"expiresAt": "2001-01-01"}));
+    let token = admin.post(&id, "expire", &json!({"expiresAt": "2001-01-01"}));
     assert_eq!(
-        (&told["isExpired"], &told["isActive"]),
+        (&token["isExpired"], &token["isActive"]),
         (&json!(true), &json!(false))
     );
     let expired = (403, "Forbidden: Token has expired".to_owned());
-    assert_eq!(begins(&server, &text), expired);
+    assert_eq!(initialize_status(&server, &text), expired);
     admin.post(&id, "expire", &json!({"expiresAt": "never"}));
-    assert_eq!(begins(&server, &text).0, 200);
+    assert_eq!(initialize_status(&server, &text).0, 200);
     admin.post(&id, "expire", &json!({}));
-    assert_eq!(begins(&server, &text), expired);
+    assert_eq!(initialize_status(&server, &text), expired);
     let path = format!("/admin/tokens/{id}");
-    let reply = admin.send(
+    let response = admin.send(
         "PATCH",
         &path,
         &json!({"expiresAt": null, "userId": "bob", "limits": {"readOnly": true}}),
     );
-    let changed = reply.json();
+    let changed = response.json();
     assert_eq!(changed["userId"], "bob", "{changed}");
     assert_eq!(changed["limits"]["readOnly"], true);
-    assert_eq!(begins(&server, &text).0, 200);
+    assert_eq!(initialize_status(&server, &text).0, 200);
 }
 
 #[test]
@@ -223,26 +226,34 @@ fn environment_tokens_can_be_limited_and_revoked() {
     let id = |n: usize| list["tokens"][n]["id"].as_str().unwrap().to_owned();
     let (own, ann) = (id(0), id(1));
     assert_eq!(list["tokens"][1]["source"], "environment");
-    let reply = admin.send("POST", &format!("/admin/tokens/{own}/revoke"), &json!({}));
-    assert_eq!(reply.status, 409);
-    assert!(reply.text().contains("MCP_AUTH_TOKEN"), "{}", reply.text());
+    let response = admin.send("POST", &format!("/admin/tokens/{own}/revoke"), &json!({}));
+    assert_eq!(response.status, 409);
+    assert!(
+        response.text().contains("MCP_AUTH_TOKEN"),
+        "{}",
+        response.text()
+    );
     for (action, body) in [("rotate", json!({})), ("expire", json!({}))] {
-        let reply = admin.send("POST", &format!("/admin/tokens/{ann}/{action}"), &body);
-        assert_eq!(reply.status, 409, "{action}");
-        assert!(reply.text().contains("USER_TOKENS"), "{}", reply.text());
+        let response = admin.send("POST", &format!("/admin/tokens/{ann}/{action}"), &body);
+        assert_eq!(response.status, 409, "{action}");
+        assert!(
+            response.text().contains("USER_TOKENS"),
+            "{}",
+            response.text()
+        );
     }
-    let reply = admin.send(
+    let response = admin.send(
         "PATCH",
         &format!("/admin/tokens/{ann}"),
         &json!({"limits": {"requestsPerMinute": 3}}),
     );
-    assert_eq!(reply.json()["limits"]["requestsPerMinute"], 3);
+    assert_eq!(response.json()["limits"]["requestsPerMinute"], 3);
     admin.post(&ann, "revoke", &json!({}));
-    assert_eq!(begins(&server, "token-of-ann").0, 403);
+    assert_eq!(initialize_status(&server, "token-of-ann").0, 403);
     drop(server);
     let server = start(&variables);
-    assert_eq!(begins(&server, "token-of-ann").0, 403);
-    assert_eq!(begins(&server, "token-of-bob").0, 200);
+    assert_eq!(initialize_status(&server, "token-of-ann").0, 403);
+    assert_eq!(initialize_status(&server, "token-of-bob").0, 200);
     assert_eq!(Admin(&server).token(&ann)["limits"]["requestsPerMinute"], 3);
 }
 
@@ -253,18 +264,18 @@ fn token_changes_survive_kill() {
     let variables = [("EXA_MCP_STORE", store.as_str())];
     let mut server = start(&variables);
     let admin = Admin(&server);
-    let (kept, kept_id) =
+    let (active, active_id) =
         admin.create(&json!({"userId": "ann", "limits": {"tools": ["web_search_exa"]}}));
     let (gone, gone_id) = admin.create(&json!({"userId": "bob"}));
-    assert_eq!(begins(&server, &kept).0, 200);
+    assert_eq!(initialize_status(&server, &active).0, 200);
     admin.post(&gone_id, "revoke", &json!({}));
-    signal(server.id(), "KILL");
+    signal(server.process_id(), "KILL");
     server.wait();
     let server = start(&variables);
     let admin = Admin(&server);
-    assert_eq!(begins(&server, &kept).0, 200);
-    assert_eq!(begins(&server, &gone).0, 403);
-    let listed = admin.token(&kept_id);
+    assert_eq!(initialize_status(&server, &active).0, 200);
+    assert_eq!(initialize_status(&server, &gone).0, 403);
+    let listed = admin.token(&active_id);
     assert_eq!(listed["usageCount"], 2, "{listed}");
     assert_eq!(listed["limits"]["tools"], json!(["web_search_exa"]));
     let entries = admin.get("/admin/audit")["entries"].clone();
@@ -287,16 +298,16 @@ fn replicas_share_tokens() {
     let (one, two) = (start(&variables), start(&variables));
     let (text, id) = Admin(&one).create(&json!({"userId": "ann"}));
     let becomes = |status: u16| {
-        // It takes two seconds at most; a busy machine is given more.
+        // It takes at most two seconds; a busy machine gets more.
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            let shown = bearer(&text);
-            let reply = two.get("/mcp/usage", &[("authorization", &shown)]);
-            if reply.status == status {
+            let authorization = bearer(&text);
+            let response = two.get("/mcp/usage", &[("authorization", &authorization)]);
+            if response.status == status {
                 return;
             }
-            assert!(Instant::now() < deadline, "still {}", reply.status);
-            // Wrong tokens are throttled, so it is not asked too often.
+            assert!(Instant::now() < deadline, "still {}", response.status);
+            // Invalid tokens are throttled, so this polls slowly.
             sleep(Duration::from_millis(1_000));
         }
     };
@@ -337,17 +348,20 @@ fn admin_api_requires_admin() {
             (&text, "Admin token required"),
             ("old-token", "expired"),
         ] {
-            let shown = bearer(token);
-            let reply = server.send(method, path, &[("authorization", &shown)], b"");
-            assert_eq!(reply.status, 403, "{method} {path}");
-            assert!(reply.text().contains(why), "{}", reply.text());
+            let authorization = bearer(token);
+            let response = server.send(method, path, &[("authorization", &authorization)], b"");
+            assert_eq!(response.status, 403, "{method} {path}");
+            assert!(response.text().contains(why), "{}", response.text());
         }
     }
-    assert_eq!(admin.token(&id)["isActive"], true, "nothing was done");
+    assert_eq!(admin.token(&id)["isActive"], true, "nothing was changed");
     assert_eq!(admin.get("/admin/tokens")["stats"]["totalTokens"], 5);
-    let shown = bearer(&chief);
-    let reply = server.get("/admin/tokens", &[("authorization", &shown)]);
-    assert_eq!(reply.status, 200, "an admin made at run time is one");
+    let authorization = bearer(&chief);
+    let response = server.get("/admin/tokens", &[("authorization", &authorization)]);
+    assert_eq!(
+        response.status, 200,
+        "an admin token created at run time works"
+    );
 }
 
 #[test]
@@ -356,7 +370,7 @@ fn invalid_admin_requests_are_rejected() {
     let admin = Admin(&server);
     let (_, id) = admin.create(&json!({}));
     let before = admin.get("/admin/tokens");
-    for wish in [
+    for token in [
         json!([]),
         json!({"user": "ann"}),
         json!({"userId": 5}),
@@ -372,12 +386,12 @@ fn invalid_admin_requests_are_rejected() {
         json!({"limits": {"tools": ["no_such_tool"]}}),
         json!({"limits": []}),
     ] {
-        let reply = admin.send("POST", "/admin/tokens", &wish);
-        assert_eq!(reply.status, 400, "{wish}: {}", reply.text());
-        assert_eq!(reply.json()["jsonrpc"], "2.0");
-        if wish.get("role").is_none() {
-            let reply = admin.send("PATCH", &format!("/admin/tokens/{id}"), &wish);
-            assert_eq!(reply.status, 400, "{wish}: {}", reply.text());
+        let response = admin.send("POST", "/admin/tokens", &token);
+        assert_eq!(response.status, 400, "{token}: {}", response.text());
+        assert_eq!(response.json()["jsonrpc"], "2.0");
+        if token.get("role").is_none() {
+            let response = admin.send("PATCH", &format!("/admin/tokens/{id}"), &token);
+            assert_eq!(response.status, 400, "{token}: {}", response.text());
         }
     }
     for path in [
@@ -412,7 +426,7 @@ fn user_names_are_escaped() {
         "ÄÖÜ 漢字 🦀",
     ] {
         let (text, id) = admin.create(&json!({"userId": name}));
-        assert_eq!(begins(&server, &text).0, 200, "{name}");
+        assert_eq!(initialize_status(&server, &text).0, 200, "{name}");
         let listed = admin.token(&id);
         assert_eq!(listed["userId"], name.trim());
         assert_eq!(listed["usageCount"], 1);
@@ -425,10 +439,10 @@ fn user_names_are_escaped() {
         let state = admin.get("/admin/state");
         assert_eq!(state["sessions"]["byUser"][name.trim()], 1, "{state}");
     }
-    let shown = bearer(ADMIN);
-    let reply = server.get("/admin/tokens", &[("authorization", &shown)]);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
-    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+    let authorization = bearer(ADMIN);
+    let response = server.get("/admin/tokens", &[("authorization", &authorization)]);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(response.header("x-content-type-options"), Some("nosniff"));
 }
 
 #[test]
@@ -442,11 +456,11 @@ fn secrets_are_shown_once_and_not_stored() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(begins(&server, &first).0, 200);
-    assert_eq!(begins(&server, &second).0, 200);
+    assert_eq!(initialize_status(&server, &first).0, 200);
+    assert_eq!(initialize_status(&server, &second).0, 200);
     let guess = "exa_mcp_a-guess-that-must-not-be-kept";
-    assert_eq!(begins(&server, guess).0, 401);
-    // A slip: the text where the id belongs.
+    assert_eq!(initialize_status(&server, guess).0, 401);
+    // A mistake: the token's text instead of its id.
     assert_eq!(
         admin
             .send("POST", &format!("/admin/tokens/{first}/revoke"), &json!({}))
@@ -472,7 +486,7 @@ fn secrets_are_shown_once_and_not_stored() {
             String::from_utf8_lossy(&bytes).into_owned(),
         ));
     }
-    for (place, text) in places {
+    for (source, text) in places {
         for secret in [
             first.as_str(),
             &second,
@@ -480,9 +494,9 @@ fn secrets_are_shown_once_and_not_stored() {
             &second[14..],
             guess,
             ADMIN,
-            crate::support::KEY,
+            crate::support::API_KEY,
         ] {
-            assert!(!text.contains(secret), "{secret} in {place}");
+            assert!(!text.contains(secret), "{secret} in {source}");
         }
     }
 }
@@ -498,10 +512,10 @@ fn usage_keys_and_state_are_reported() {
     ]);
     let admin = Admin(&server);
     let ann = bearer("token-of-ann");
-    let mut session = HttpSession::usual(&server, &[("authorization", &ann)]);
+    let mut session = HttpSession::new(&server, &[("authorization", &ann)]);
     session.call("web_search_exa", search());
-    let nobody = bearer("nameless-token-of-someone");
-    HttpSession::usual(&server, &[("authorization", &nobody)]);
+    let nameless = bearer("nameless-token-of-someone");
+    HttpSession::new(&server, &[("authorization", &nameless)]);
     let used = admin.get("/admin/usage");
     let days = used["days"].as_array().unwrap();
     assert_eq!(days.len(), 30);
@@ -525,9 +539,12 @@ fn usage_keys_and_state_are_reported() {
             .len(),
         400
     );
-    let shown = bearer(ADMIN);
-    let reply = server.get("/admin/usage?days=many", &[("authorization", &shown)]);
-    assert_eq!(reply.status, 400);
+    let authorization = bearer(ADMIN);
+    let response = server.get(
+        "/admin/usage?days=many",
+        &[("authorization", &authorization)],
+    );
+    assert_eq!(response.status, 400);
 
     let keys = admin.get("/admin/keys");
     assert_eq!(keys["nextReadyInSeconds"], 0, "{keys}");
@@ -552,20 +569,4 @@ fn usage_keys_and_state_are_reported() {
         state["uptimeSeconds"].is_u64() && state["keys"]["total"].is_u64(),
         "{state}"
     );
-}
-
-#[test]
-fn streams_of_a_revoked_token_end() {
-    let server = start(&[]);
-    let admin = Admin(&server);
-    let (text, id) = admin.create(&json!({"userId": "ann"}));
-    let shown = bearer(&text);
-    let session = HttpSession::usual(&server, &[("authorization", &shown)]);
-    let mut headers = session.headers();
-    headers.push(("accept", "text/event-stream"));
-    let mut standing = server.events("GET", "/mcp", &headers, b"");
-    let mut oldest = server.events("GET", "/sse", &[("authorization", &shown)], b"");
-    admin.post(&id, "revoke", &json!({}));
-    while standing.line().is_some() {}
-    while oldest.line().is_some() {}
 }

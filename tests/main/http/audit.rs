@@ -1,4 +1,4 @@
-//! What happened is written down, and cannot be used to fill the disk.
+//! The audit log, which attackers cannot use to fill the disk.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::admin::{Admin, start};
 use super::bearer;
 
 fn entries(admin: &Admin<'_>) -> Vec<Value> {
-    let told = admin.get("/admin/audit?limit=1000");
-    told["entries"].as_array().expect("entries").clone()
+    let page = admin.get("/admin/audit?limit=1000");
+    page["entries"].as_array().expect("entries").clone()
 }
 
-/// How often something happened.
+/// Returns how often an action was logged.
 fn count(entries: &[Value], action: &str) -> u64 {
     let own = entries.iter().filter(|entry| entry["action"] == action);
     own.filter_map(|entry| entry["count"].as_u64()).sum()
@@ -27,10 +27,10 @@ fn audit_log_records_actions_and_denials() {
         ("/mcp/usage", Some("a-wrong-guess")),
         ("/mcp/usage", None),
     ] {
-        let shown = token.map(bearer);
-        let headers: Vec<_> = shown
+        let authorization = token.map(bearer);
+        let headers: Vec<_> = authorization
             .iter()
-            .map(|shown| ("authorization", shown.as_str()))
+            .map(|authorization| ("authorization", authorization.as_str()))
             .collect();
         assert!(server.get(path, &headers).status >= 401);
     }
@@ -48,8 +48,8 @@ fn audit_log_records_actions_and_denials() {
     admin.post(&id, "rotate", &json!({}));
     admin.post(&id, "expire", &json!({}));
     admin.post(&id, "revoke", &json!({}));
-    let shown = bearer(&text);
-    server.get("/mcp/usage", &[("authorization", &shown)]);
+    let authorization = bearer(&text);
+    server.get("/mcp/usage", &[("authorization", &authorization)]);
     let all = entries(&admin);
     for action in [
         "token.create",
@@ -129,23 +129,26 @@ fn repeated_denials_are_aggregated() {
             let server = &server;
             scope.spawn(move || {
                 for n in 0..250 {
-                    let shown = bearer(&format!("guess-{thread}-{n}"));
-                    let reply = server.get("/mcp/usage", &[("authorization", &shown)]);
-                    assert!(reply.status == 401 || reply.status == 429);
+                    let authorization = bearer(&format!("guess-{thread}-{n}"));
+                    let response = server.get("/mcp/usage", &[("authorization", &authorization)]);
+                    assert!(response.status == 401 || response.status == 429);
                 }
             });
         }
     });
-    // The admin comes from the same address and was never there before: it must wait, as everybody.
+    // The admin comes from the same address for the first time, and is throttled like everybody.
     let mut tries = 0;
     let all = loop {
-        let shown = bearer("the-admin-secret-of-the-tests");
-        let reply = server.get("/admin/audit?limit=1000", &[("authorization", &shown)]);
-        if reply.status == 200 {
-            break reply.json()["entries"].as_array().unwrap().clone();
+        let authorization = bearer("the-admin-secret-of-the-tests");
+        let response = server.get(
+            "/admin/audit?limit=1000",
+            &[("authorization", &authorization)],
+        );
+        if response.status == 200 {
+            break response.json()["entries"].as_array().unwrap().clone();
         }
         tries += 1;
-        assert!(tries < 60, "{}", reply.text());
+        assert!(tries < 60, "{}", response.text());
         std::thread::sleep(std::time::Duration::from_millis(500));
     };
     let denied = count(&all, "denied.unknown") + count(&all, "denied.throttled");

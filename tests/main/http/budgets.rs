@@ -1,26 +1,24 @@
-//! Budgets hold: money is set aside before a call and settled after it, over all servers.
+//! Budgets: money is reserved before a call and settled after it, across all servers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread::scope;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::admin::{Admin, store};
 use super::bearer;
 use crate::support::{
-    HttpServer, HttpSession, Program, Recorder, RedisServer, Reply, Seen, signal,
+    HttpServer, HttpSession, Program, RecordedRequest, Recorder, RedisServer, Response, eventually,
+    signal,
 };
 
 const ADMIN: (&str, &str) = ("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests");
 
-/// How long something may take that happens in the background.
-const PATIENCE: Duration = Duration::from_secs(40);
-
-/// A stand-in for Exa that knows what it charged.
+/// A mock of Exa that records what it charged.
 #[derive(Clone, Default)]
-struct Exa(Arc<Mutex<State>>);
+struct MockExa(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -28,11 +26,11 @@ struct State {
     /// The cost of a search.
     cost: f64,
     pause: Duration,
-    /// The runs, with their costs once they have ended.
+    /// Runs, with their costs once they have ended.
     runs: HashMap<String, Option<f64>>,
 }
 
-impl Exa {
+impl MockExa {
     fn start(cost: f64, pause: Duration) -> (Self, Recorder) {
         let exa = Self::default();
         exa.with(|state| {
@@ -40,7 +38,7 @@ impl Exa {
             state.pause = pause;
         });
         let own = exa.clone();
-        let recorder = Recorder::start(move |seen, _| own.answer(seen));
+        let recorder = Recorder::start(move |request, _| own.respond(request));
         (exa, recorder)
     }
 
@@ -61,23 +59,23 @@ impl Exa {
         });
     }
 
-    fn answer(&self, seen: &Seen) -> Reply {
+    fn respond(&self, request: &RecordedRequest) -> Response {
         self.with(|state| {
-            let path = seen.path().to_owned();
-            if seen.method == "POST" && path == "/search" {
+            let path = request.path().to_owned();
+            if request.method == "POST" && path == "/search" {
                 state.searches += 1;
                 let found = json!({"results": [], "costDollars": {"total": state.cost}});
-                return Reply::slow_json(state.pause, &found);
+                return Response::slow_json(state.pause, &found);
             }
-            if seen.method == "POST" && path.ends_with("/agent/runs") {
+            if request.method == "POST" && path.ends_with("/agent/runs") {
                 let id = format!("run_{}", state.runs.len());
                 state.runs.insert(id.clone(), None);
-                return Reply::json(200, &run(&id, None));
+                return Response::json(200, &run(&id, None));
             }
             let id = path.rsplit('/').next().unwrap_or_default();
             match state.runs.get(id) {
-                Some(end) => Reply::json(200, &run(id, *end)),
-                None => Reply::json(404, &json!({"error": "no such run"})),
+                Some(end) => Response::json(200, &run(id, *end)),
+                None => Response::json(404, &json!({"error": "no such run"})),
             }
         })
     }
@@ -99,16 +97,17 @@ fn run(id: &str, cost: Option<f64>) -> Value {
 fn start(recorder: &Recorder, variables: &[(&str, &str)]) -> HttpServer {
     let mut all = vec![ADMIN];
     all.extend_from_slice(variables);
-    HttpServer::upstream(&recorder.url(), &all)
+    HttpServer::with_upstream(&recorder.url(), &all)
 }
 
 fn api(server: &HttpServer, token: &str, operation: &str, args: Value) -> Value {
-    let shown = bearer(token);
+    let authorization = bearer(token);
     let arguments = json!({"operation": operation, "args": args});
     let params = json!({"name": "exa_api", "arguments": arguments});
-    let reply = server.stateless(&[("authorization", &shown)], "tools/call", params);
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    reply.json()["result"].clone()
+    let response =
+        server.send_stateless(&[("authorization", &authorization)], "tools/call", params);
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.json()["result"].clone()
 }
 
 fn start_run(server: &HttpServer, token: &str, effort: &str) -> Value {
@@ -121,14 +120,6 @@ fn start_run(server: &HttpServer, token: &str, effort: &str) -> Value {
 }
 
 #[track_caller]
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
     let usage = admin.token(id)["usage"].clone();
     let number = |name: &str| usage[name].as_f64().expect(name);
@@ -138,11 +129,11 @@ fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
 
 #[test]
 fn runs_reserve_budget_before_they_finish() {
-    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let (exa, recorder) = MockExa::start(0.0, Duration::ZERO);
     let server = start(&recorder, &[]);
     let admin = Admin(&server);
     let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
-    // The usual effort may cost five dollars.
+    // A run with the default effort may cost five dollars.
     let refused = api(&server, &token, "agent.runs.create", json!({"query": "q"}));
     let error = &refused["structuredContent"]["error"];
     assert_eq!(
@@ -169,7 +160,7 @@ fn runs_reserve_budget_before_they_finish() {
 
 #[test]
 fn run_is_charged_once_to_its_starter() {
-    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let (exa, recorder) = MockExa::start(0.0, Duration::ZERO);
     let server = start(&recorder, &[]);
     let admin = Admin(&server);
     let (one, own) = admin.create(&json!({"limits": {"dollarsPerDay": 20}}));
@@ -182,15 +173,15 @@ fn run_is_charged_once_to_its_starter() {
         let read = api(&server, token, "agent.runs.get", json!({"runId": "run_0"}));
         assert_eq!(read["isError"], false, "{read}");
     }
-    assert_eq!(money(&admin, &own), (5.0, 0.0), "seen by its owner");
+    assert_eq!(money(&admin, &own), (5.0, 0.0), "the usage of the owner");
     assert_eq!(money(&admin, &others), (0.0, 0.0));
     eventually("a run without a budget counts", || {
         money(&admin, &free) == (5.0, 0.0)
     });
 }
 
-/// Makes so many searches at once, and gives how many were answered.
-fn search_at_once(servers: &[HttpServer], token: &str, calls: usize) -> usize {
+/// Makes concurrent searches, and returns how many succeeded.
+fn search_concurrently(servers: &[HttpServer], token: &str, calls: usize) -> usize {
     scope(|scope| {
         let threads: Vec<_> = (0..calls)
             .map(|n| {
@@ -216,7 +207,7 @@ fn search_at_once(servers: &[HttpServer], token: &str, calls: usize) -> usize {
 #[test]
 fn concurrent_calls_stay_within_budget() {
     for replicas in [1, 3] {
-        let (exa, recorder) = Exa::start(0.007, Duration::from_millis(300));
+        let (exa, recorder) = MockExa::start(0.007, Duration::from_millis(300));
         let redis = RedisServer::start();
         let url = redis.url();
         let servers: Vec<HttpServer> = (0..replicas)
@@ -224,18 +215,20 @@ fn concurrent_calls_stay_within_budget() {
             .collect();
         let admin = Admin(&servers[0]);
         let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.1}}));
-        // The others hear of the token a moment later.
+        // The other servers learn about the token a moment later.
         std::thread::sleep(Duration::from_secs(3));
-        let answered = search_at_once(&servers, &token, 200);
-        assert_eq!(answered, 14, "of ten cents");
+        let answered = search_concurrently(&servers, &token, 200);
+        assert_eq!(answered, 14, "ten cents pay for 14 searches");
         assert_eq!(exa.with(|state| state.searches), 14);
-        eventually("all is settled", || money(&admin, &id) == (0.098, 0.0));
+        eventually("all reservations are settled", || {
+            money(&admin, &id) == (0.098, 0.0)
+        });
     }
 }
 
 #[test]
 fn tasks_and_runs_hold_permits_across_replicas() {
-    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let (exa, recorder) = MockExa::start(0.0, Duration::ZERO);
     let redis = RedisServer::start();
     let url = redis.url();
     let servers: Vec<HttpServer> = (0..3)
@@ -244,7 +237,7 @@ fn tasks_and_runs_hold_permits_across_replicas() {
     let admin = Admin(&servers[0]);
     let (token, _) = admin.create(&json!({"limits": {"concurrentCalls": 1}}));
     std::thread::sleep(Duration::from_secs(3));
-    let shown = bearer(&token);
+    let authorization = bearer(&token);
     let arguments =
         json!({"operation": "agent.runs.create", "args": {"query": "q", "effort": "low"}});
     let call = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 600_000}});
@@ -252,10 +245,10 @@ fn tasks_and_runs_hold_permits_across_replicas() {
         let threads: Vec<_> = servers
             .iter()
             .map(|server| {
-                let (shown, call) = (&shown, &call);
+                let (authorization, call) = (&authorization, &call);
                 scope.spawn(move || {
-                    let mut session = HttpSession::usual(server, &[("authorization", shown)]);
-                    let begun = |_| session.ask("tools/call", call.clone())["error"].is_null();
+                    let mut session = HttpSession::new(server, &[("authorization", authorization)]);
+                    let begun = |_| session.request("tools/call", call.clone())["error"].is_null();
                     (0..17).map(begun).filter(|begun| *begun).count()
                 })
             })
@@ -273,8 +266,8 @@ fn tasks_and_runs_hold_permits_across_replicas() {
     eventually("the permit is free when the task has ended", || {
         api(&servers[2], &token, "search", json!({"query": "q"}))["isError"] == false
     });
-    // A run that nobody waits for counts among those that are started, and leaves reading alone.
-    eventually("another one can be started", || {
+    // A run that no call waits for counts against starts, but not against reads.
+    eventually("another run can be started", || {
         start_run(&servers[1], &token, "low")["isError"] == false
     });
     let refused = start_run(&servers[2], &token, "low");
@@ -289,8 +282,8 @@ fn tasks_and_runs_hold_permits_across_replicas() {
         json!({"runId": "run_1"}),
     );
     assert_eq!(read["isError"], false, "{read}");
-    // Whoever is killed gives its permits back, but not those of runs.
-    signal(servers[1].id(), "KILL");
+    // A killed server releases its permits, except those of runs.
+    signal(servers[1].process_id(), "KILL");
     let refused = start_run(&servers[2], &token, "low");
     assert_eq!(
         refused["structuredContent"]["error"]["limit"],
@@ -304,7 +297,7 @@ fn tasks_and_runs_hold_permits_across_replicas() {
 
 #[test]
 fn killed_server_leaves_no_permit_or_reservation() {
-    let (_, recorder) = Exa::start(0.007, Duration::from_secs(60));
+    let (_, recorder) = MockExa::start(0.007, Duration::from_secs(60));
     let redis = RedisServer::start();
     let url = redis.url();
     let servers = [0, 1].map(|_| start(&recorder, &[("EXA_MCP_STORE", &url)]));
@@ -314,47 +307,47 @@ fn killed_server_leaves_no_permit_or_reservation() {
     std::thread::sleep(Duration::from_secs(3));
     scope(|scope| {
         scope.spawn(|| {
-            let shown = bearer(&token);
+            let authorization = bearer(&token);
             let arguments = json!({"operation": "search", "args": {"query": "slow"}});
             let params = json!({"name": "exa_api", "arguments": arguments});
-            let headers = [("authorization", shown.as_str())];
-            let reply = servers[1].try_stateless(&headers, "tools/call", params);
-            assert!(matches!(reply, Ok(None)), "{reply:?}");
+            let headers = [("authorization", authorization.as_str())];
+            let response = servers[1].try_send_stateless(&headers, "tools/call", params);
+            assert!(matches!(response, Ok(None)), "{response:?}");
         });
         let reserved = || money(&admin, &id).1 > 0.0;
-        eventually("the call is under way", reserved);
-        signal(servers[1].id(), "KILL");
+        eventually("the call is running", reserved);
+        signal(servers[1].process_id(), "KILL");
     });
-    eventually("its call is charged at its reservation", || {
+    eventually("the call is charged at its reservation", || {
         money(&admin, &id) == (0.007, 0.0)
     });
 }
 
 #[test]
 fn lost_calls_are_charged_and_rejected_calls_are_not() {
-    let next = Arc::new(Mutex::new(Reply::hang_up()));
-    let reply = Arc::clone(&next);
-    let recorder = Recorder::start(move |_, _| reply.lock().expect("a reply").clone());
+    let next = Arc::new(Mutex::new(Response::disconnect()));
+    let response = Arc::clone(&next);
+    let recorder = Recorder::start(move |_, _| response.lock().expect("a reply").clone());
     let server = start(&recorder, &[]);
     let admin = Admin(&server);
     let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
     let mut sum = 0;
     let costless = json!({"results": []});
-    for (reply, cost) in [
-        (Reply::hang_up(), 17),
-        (Reply::json(400, &json!({"error": "no"})), 0),
-        (Reply::json(500, &json!({"error": "no"})), 0),
-        (Reply::new(200).body("<html>"), 17),
-        (Reply::json(200, &costless), 17),
+    for (response, cost) in [
+        (Response::disconnect(), 17),
+        (Response::json(400, &json!({"error": "no"})), 0),
+        (Response::json(500, &json!({"error": "no"})), 0),
+        (Response::new(200).body("<html>"), 17),
+        (Response::json(200, &costless), 17),
         (
-            Reply::json(
+            Response::json(
                 200,
                 &json!({"results": [], "costDollars": {"total": 0.003}}),
             ),
             3,
         ),
     ] {
-        *next.lock().expect("a reply") = reply;
+        *next.lock().expect("a reply") = response;
         api(
             &server,
             &token,
@@ -372,7 +365,7 @@ fn lost_calls_are_charged_and_rejected_calls_are_not() {
 #[test]
 fn full_redis_rejects_budgeted_calls() {
     for policy in ["deny", "allow"] {
-        let (exa, recorder) = Exa::start(0.007, Duration::ZERO);
+        let (exa, recorder) = MockExa::start(0.007, Duration::ZERO);
         let redis = RedisServer::start();
         let url = redis.url();
         let server = start(
@@ -390,7 +383,7 @@ fn full_redis_rejects_budgeted_calls() {
             false
         );
         redis
-            .say(&["CONFIG", "SET", "maxmemory", "1"])
+            .command(&["CONFIG", "SET", "maxmemory", "1"])
             .expect("a full Redis");
         let found = api(&server, &poor, "search", json!({"query": "b"}));
         assert_eq!(found["isError"], policy == "deny", "{found}");
@@ -401,10 +394,10 @@ fn full_redis_rejects_budgeted_calls() {
         let found = api(&server, &rich, "search", json!({"query": "c"}));
         assert_eq!(found["isError"], false, "{found}");
         redis
-            .say(&["CONFIG", "SET", "maxmemory", "0"])
+            .command(&["CONFIG", "SET", "maxmemory", "0"])
             .expect("room");
         let calls = if policy == "deny" { 1 } else { 2 };
-        eventually("what was made is counted", || {
+        eventually("the calls are counted", || {
             money(&admin, &id) == (0.007 * f64::from(calls), 0.0)
         });
         assert_eq!(exa.with(|state| state.searches), calls as usize + 1);
@@ -415,7 +408,7 @@ fn full_redis_rejects_budgeted_calls() {
 fn unpriced_operations_are_counted_separately() {
     for policy in [None, Some("allow")] {
         let made = json!({"id": "webset_1", "status": "idle", "object": "webset"});
-        let recorder = Recorder::always(Reply::json(200, &made));
+        let recorder = Recorder::always(Response::json(200, &made));
         let variables: Vec<(&str, &str)> = policy
             .map(|policy| ("EXA_MCP_BUDGET_UNPRICED", policy))
             .into_iter()
@@ -426,9 +419,10 @@ fn unpriced_operations_are_counted_separately() {
         let arguments =
             json!({"operation": "websets.create", "args": {"search": {"query": "q", "count": 5}}});
         let params = json!({"name": "manage_websets", "arguments": arguments});
-        let shown = bearer(&token);
-        let reply = server.stateless(&[("authorization", &shown)], "tools/call", params);
-        let result = reply.json()["result"].clone();
+        let authorization = bearer(&token);
+        let response =
+            server.send_stateless(&[("authorization", &authorization)], "tools/call", params);
+        let result = response.json()["result"].clone();
         assert_eq!(result["isError"], policy.is_none(), "{result}");
         let usage = admin.token(&id)["usage"].clone();
         let counted = u64::from(policy.is_some());
@@ -439,7 +433,7 @@ fn unpriced_operations_are_counted_separately() {
 
 #[test]
 fn cli_has_a_budget() {
-    let (exa, recorder) = Exa::start(0.004, Duration::ZERO);
+    let (exa, recorder) = MockExa::start(0.004, Duration::ZERO);
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let call = |operation: &str, arguments: Value| {
@@ -452,7 +446,7 @@ fn cli_has_a_budget() {
     call("search", json!({"query": "b", "numResults": 20})).json();
     let over = call("search", json!({"query": "c", "numResults": 30}));
     over.assert_failed(2, &["$0.0270", "$0.0220 of $0.03 per day", "renews at"]);
-    // A run is charged by a later command.
+    // A later command charges the run.
     call(
         "agent.runs.create",
         json!({"query": "q", "effort": "minimal"}),

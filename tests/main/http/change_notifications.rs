@@ -1,4 +1,4 @@
-//! Changes at one server are told at the others, to those whose they are.
+//! Replicas notify the owner about changes made on other replicas.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -6,29 +6,31 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::eventually;
 use super::replicas::{POOL, Replicas};
-use super::{STREAMS, bearer, request, search};
-use crate::support::{Events, HttpServer, HttpSession, STATELESS, USUAL, initialize, introduced};
+use super::{ACCEPT_EVENTS, bearer, request, search};
+use crate::support::{
+    DEFAULT_VERSION, Events, HttpServer, HttpSession, STATELESS_VERSION, eventually, initialize,
+    stateless_params,
+};
 
 const UPDATED: &str = "notifications/resources/updated";
 const LIST_CHANGED: &str = "notifications/resources/list_changed";
 
-/// Servers that say nothing by themselves: a test that waits in vain must come to an end.
+/// Starts servers without pings, so that a test that waits in vain times out.
 fn replicas(count: usize) -> Replicas {
     Replicas::with(count, &[POOL[0], POOL[1], ("EXA_MCP_KEEP_ALIVE", "600")])
 }
 
-/// Calls a tool at a server, without any session.
+/// Calls a tool of a server without a session.
 #[track_caller]
 fn call(server: &HttpServer, token: &str, tool: &str, arguments: Value) {
     let (token, params) = (bearer(token), json!({"name": tool, "arguments": arguments}));
-    let answer = server.stateless(&[("authorization", &token)], "tools/call", params);
+    let answer = server.send_stateless(&[("authorization", &token)], "tools/call", params);
     let answer = answer.json();
     assert_eq!(answer["result"]["isError"], false, "{answer}");
 }
 
-/// Makes a webset and gives its address.
+/// Creates a webset and returns its resource URI.
 #[track_caller]
 fn webset(server: &HttpServer, token: &str, name: &str) -> String {
     let args = json!({"search": {"query": "x"}, "externalId": name});
@@ -45,13 +47,13 @@ fn touch(server: &HttpServer, token: &str, name: &str) {
     call(server, token, "manage_websets", arguments);
 }
 
-/// The headers of a request of a session.
-struct Shown {
+/// A client that sends the requests of one session to any server.
+struct SessionClient {
     token: String,
     session: String,
 }
 
-impl Shown {
+impl SessionClient {
     fn new(token: &str, session: &str) -> Self {
         Self {
             token: bearer(token),
@@ -63,11 +65,11 @@ impl Shown {
         [
             ("authorization", &self.token),
             ("mcp-session-id", &self.session),
-            ("mcp-protocol-version", USUAL),
+            ("mcp-protocol-version", DEFAULT_VERSION),
         ]
     }
 
-    /// Opens the stream on which a server speaks by itself.
+    /// Opens the stream for messages from the server.
     fn stream(&self, server: &HttpServer) -> Events {
         let mut headers = self.headers().to_vec();
         headers.push(("accept", "text/event-stream"));
@@ -75,18 +77,18 @@ impl Shown {
     }
 
     #[track_caller]
-    fn ask(&self, server: &HttpServer, method: &str, params: Value) {
-        let reply = server.post(&self.headers(), &request(7, method, params));
-        assert_eq!(reply.json()["result"], json!({}), "{}", reply.text());
+    fn request(&self, server: &HttpServer, method: &str, params: Value) {
+        let response = server.post(&self.headers(), &request(7, method, params));
+        assert_eq!(response.json()["result"], json!({}), "{}", response.text());
     }
 }
 
-/// The next resource of which a stream says that it is another one.
-fn updated(events: &mut Events) -> String {
+/// Returns the URI of the next updated resource.
+fn next_updated_uri(events: &mut Events) -> String {
     loop {
-        let told = events.message();
-        if told["method"] == UPDATED {
-            return told["params"]["uri"]
+        let message = events.message();
+        if message["method"] == UPDATED {
+            return message["params"]["uri"]
                 .as_str()
                 .expect("an address")
                 .to_owned();
@@ -94,32 +96,32 @@ fn updated(events: &mut Events) -> String {
     }
 }
 
-/// Does something every now and then until something else has come of it.
-fn again_and_again(deed: impl Fn() + Sync, wait: impl FnOnce()) {
+/// Repeats an action until a wait in another thread returns.
+fn repeat_until_done(action: impl Fn() + Sync, wait: impl FnOnce()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                deed();
+                action();
                 thread::sleep(Duration::from_millis(300));
             }
         });
-        let _end = End(&done);
+        let _guard = SetOnDrop(&done);
         wait();
     });
 }
 
-/// Says that something has ended, however it has.
-struct End<'a>(&'a AtomicBool);
+/// Sets a flag when dropped, even by a panic.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for End<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// Waits for word that the list is another one.
-fn list_changed(events: &mut Events) {
+/// Waits for the notification that the list changed.
+fn wait_for_list_changed(events: &mut Events) {
     while events.message()["method"] != LIST_CHANGED {}
 }
 
@@ -132,30 +134,30 @@ fn changes_reach_their_owner_on_other_replicas_only() {
     let mut streams = Vec::new();
     for token in ["a-token", "b-token"] {
         let header = bearer(token);
-        let session = HttpSession::usual(here, &[("authorization", &header)]);
-        let shown = Shown::new(token, &session.id);
+        let session = HttpSession::new(here, &[("authorization", &header)]);
+        let client = SessionClient::new(token, &session.id);
         for uri in [&shared, &other] {
-            shown.ask(here, "resources/subscribe", json!({"uri": uri}));
+            client.request(here, "resources/subscribe", json!({"uri": uri}));
         }
-        streams.push(shown.stream(here));
+        streams.push(client.stream(here));
     }
     let [ann, bob] = streams.as_mut_slice() else {
         unreachable!("two streams");
     };
     for _ in 0..3 {
         touch(there, "a-token", "shared");
-        assert_eq!(updated(ann), shared);
+        assert_eq!(next_updated_uri(ann), shared);
     }
-    // Had Bob been told of what Ann did, he would hear that first.
+    // If Bob were notified about Ann's change, that notification would arrive first.
     touch(there, "b-token", "other");
-    assert_eq!(updated(bob), other);
+    assert_eq!(next_updated_uri(bob), other);
     call(
         there,
         "a-token",
         "create_note",
         json!({"title": "t", "content": "c"}),
     );
-    list_changed(ann);
+    wait_for_list_changed(ann);
 }
 
 #[test]
@@ -164,15 +166,15 @@ fn stateless_subscription_receives_changes_of_other_replicas() {
     let (here, there) = (&replicas.servers[0], &replicas.servers[1]);
     let uri = webset(there, "a-token", "a");
     let wanted = json!({"resourcesListChanged": true, "resourceSubscriptions": [uri]});
-    let params = introduced(json!({"notifications": wanted}));
+    let params = stateless_params(json!({"notifications": wanted}));
     let body = request(1, "subscriptions/listen", params).to_string();
     let token = bearer("a-token");
     let headers = [
         ("authorization", token.as_str()),
-        ("mcp-protocol-version", STATELESS),
+        ("mcp-protocol-version", STATELESS_VERSION),
         ("mcp-method", "subscriptions/listen"),
         ("content-type", "application/json"),
-        STREAMS,
+        ACCEPT_EVENTS,
     ];
     let mut events = here.events("POST", "/mcp", &headers, body.as_bytes());
     let acknowledged = events.message();
@@ -181,17 +183,17 @@ fn stateless_subscription_receives_changes_of_other_replicas() {
         "notifications/subscriptions/acknowledged"
     );
     touch(there, "a-token", "a");
-    assert_eq!(updated(&mut events), uri);
+    assert_eq!(next_updated_uri(&mut events), uri);
     call(
         there,
         "a-token",
         "create_note",
         json!({"title": "t", "content": "c"}),
     );
-    list_changed(&mut events);
+    wait_for_list_changed(&mut events);
 }
 
-/// A balancer may send each request of a session to another server.
+/// A load balancer may send each request of a session to another server.
 #[test]
 fn session_subscriptions_are_shared_between_replicas() {
     let replicas = replicas(3);
@@ -200,47 +202,47 @@ fn session_subscriptions_are_shared_between_replicas() {
     };
     let (a, b) = (webset(first, "a-token", "a"), webset(first, "a-token", "b"));
     let token = bearer("a-token");
-    let begun = first.post(&[("authorization", &token)], &initialize(USUAL));
+    let begun = first.post(&[("authorization", &token)], &initialize(DEFAULT_VERSION));
     let id = begun.header("mcp-session-id").expect("a session");
-    let shown = Shown::new("a-token", id);
+    let client = SessionClient::new("a-token", id);
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    assert_eq!(second.post(&shown.headers(), &ready).status, 202);
+    assert_eq!(second.post(&client.headers(), &ready).status, 202);
 
-    // The stream is at the server that never heard that the client is ready, nor what it follows.
-    let mut early = shown.stream(first);
-    shown.ask(second, "resources/subscribe", json!({"uri": a}));
-    shown.ask(third, "resources/subscribe", json!({"uri": b}));
+    // The stream is open on the server that received neither `initialized` nor the subscriptions.
+    let mut early = client.stream(first);
+    client.request(second, "resources/subscribe", json!({"uri": a}));
+    client.request(third, "resources/subscribe", json!({"uri": b}));
     for (name, uri) in [("b", &b), ("a", &a)] {
-        again_and_again(
+        repeat_until_done(
             || touch(third, "a-token", name),
-            || while updated(&mut early) != *uri {},
+            || while next_updated_uri(&mut early) != *uri {},
         );
     }
-    // A stream at a server that has not run the session since.
+    // A stream on a server that has not served the session since.
     drop(early);
-    let mut late = shown.stream(second);
+    let mut late = client.stream(second);
     touch(first, "a-token", "b");
-    assert_eq!(updated(&mut late), b);
+    assert_eq!(next_updated_uri(&mut late), b);
 
-    shown.ask(third, "resources/unsubscribe", json!({"uri": b}));
-    // The other server hears of it by and by. Two changes may be told in either order, so one round is not enough.
+    client.request(third, "resources/unsubscribe", json!({"uri": b}));
+    // The other server learns about it later. Two changes may arrive in either order, so one round is not enough.
     let mut silent = 0;
-    eventually("it is followed no longer", || {
+    eventually("the subscription has ended", || {
         touch(first, "a-token", "b");
         touch(first, "a-token", "a");
         silent += 1;
-        while updated(&mut late) != a {
+        while next_updated_uri(&mut late) != a {
             silent = 0;
         }
         silent == 3
     });
-    // Another's token opens nothing of it.
-    let bob = Shown::new("b-token", id);
-    let reply = second.post(
+    // The token of another user cannot open the stream.
+    let bob = SessionClient::new("b-token", id);
+    let response = second.post(
         &bob.headers(),
         &request(8, "resources/subscribe", json!({"uri": a})),
     );
-    assert_eq!(reply.status, 404);
+    assert_eq!(response.status, 404);
 }
 
 #[test]
@@ -248,13 +250,13 @@ fn log_level_is_shared_between_replicas() {
     let replicas = replicas(2);
     let (here, there) = (&replicas.servers[0], &replicas.servers[1]);
     let token = bearer("a-token");
-    let session = HttpSession::usual(here, &[("authorization", &token)]);
-    let shown = Shown::new("a-token", &session.id);
-    let mut stream = shown.stream(here);
-    shown.ask(there, "logging/setLevel", json!({"level": "debug"}));
+    let session = HttpSession::new(here, &[("authorization", &token)]);
+    let client = SessionClient::new("a-token", &session.id);
+    let mut stream = client.stream(here);
+    client.request(there, "logging/setLevel", json!({"level": "debug"}));
     let call = json!({"name": "web_search_exa", "arguments": search()});
-    again_and_again(
-        || drop(here.post(&shown.headers(), &request(9, "tools/call", call.clone()))),
+    repeat_until_done(
+        || drop(here.post(&client.headers(), &request(9, "tools/call", call.clone()))),
         || while stream.message()["method"] != "notifications/message" {},
     );
 }
@@ -265,22 +267,22 @@ fn without_redis_local_changes_are_sent_and_the_rest_later() {
     let (here, there) = (&replicas.servers[0], &replicas.servers[1]);
     let uri = webset(here, "a-token", "a");
     let token = bearer("a-token");
-    let session = HttpSession::usual(here, &[("authorization", &token)]);
-    let shown = Shown::new("a-token", &session.id);
-    shown.ask(here, "resources/subscribe", json!({"uri": uri}));
-    let mut stream = shown.stream(here);
+    let session = HttpSession::new(here, &[("authorization", &token)]);
+    let client = SessionClient::new("a-token", &session.id);
+    client.request(here, "resources/subscribe", json!({"uri": uri}));
+    let mut stream = client.stream(here);
     replicas.redis().kill();
     touch(here, "a-token", "a");
-    assert_eq!(updated(&mut stream), uri);
-    // Nobody hears of this until Redis is back; then everything may have changed.
+    assert_eq!(next_updated_uri(&mut stream), uri);
+    // No server learns about this until Redis is back; then everything may have changed.
     touch(there, "a-token", "a");
     replicas.redis().restart();
-    assert_eq!(updated(&mut stream), uri);
-    // And from then on each change is told again.
+    assert_eq!(next_updated_uri(&mut stream), uri);
+    // From then on each change is reported again.
     for _ in 0..3 {
-        again_and_again(
+        repeat_until_done(
             || touch(there, "a-token", "a"),
-            || drop(updated(&mut stream)),
+            || drop(next_updated_uri(&mut stream)),
         );
     }
     let logs = [here.log(), there.log()].concat();

@@ -1,6 +1,6 @@
-//! The page at `/admin`: everybody may have it, and it may do little.
+//! The dashboard at `/admin`: it is public, and its content security policy is strict.
 
-use crate::support::{HttpReply, HttpServer};
+use crate::support::{HttpResponse, HttpServer};
 
 const ADMIN: &str = "the-admin-secret-of-the-tests";
 const USER: &str = "user-of-the-tests";
@@ -13,7 +13,7 @@ fn start() -> HttpServer {
     HttpServer::sandboxed(&[("MCP_AUTH_TOKEN", ADMIN), ("USER_TOKENS", &users)])
 }
 
-/// The files that a text names in quotes, such as `"./api.js"` or `"/admin/app.css"`.
+/// Returns the files that a text names in quotes, such as `"./api.js"` or `"/admin/app.css"`.
 fn named(text: &str) -> Vec<String> {
     let words = text.split('"');
     let names = words.filter_map(|word| {
@@ -25,18 +25,18 @@ fn named(text: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The page and everything that it loads, found as a browser finds it.
-fn files(server: &HttpServer) -> Vec<(String, HttpReply)> {
+/// Returns the page and everything that it loads, as a browser finds it.
+fn files(server: &HttpServer) -> Vec<(String, HttpResponse)> {
     let mut wanted: Vec<String> = PAGES.map(str::to_owned).to_vec();
-    let mut found: Vec<(String, HttpReply)> = Vec::new();
+    let mut found: Vec<(String, HttpResponse)> = Vec::new();
     while let Some(path) = wanted.pop() {
         if found.iter().any(|(known, _)| *known == path) {
             continue;
         }
-        let reply = server.get(&path, &[]);
-        assert_eq!(reply.status, 200, "{path}");
-        wanted.extend(named(&reply.text()));
-        found.push((path, reply));
+        let response = server.get(&path, &[]);
+        assert_eq!(response.status, 200, "{path}");
+        wanted.extend(named(&response.text()));
+        found.push((path, response));
     }
     found
 }
@@ -46,7 +46,7 @@ fn dashboard_files_have_type_and_csp() {
     let server = start();
     let files = files(&server);
     assert!(files.len() >= 5, "{}", files.len());
-    for (path, reply) in &files {
+    for (path, response) in &files {
         let kind = match path {
             path if path.ends_with(".js") => "text/javascript; charset=utf-8",
             path if path.ends_with(".css") => "text/css; charset=utf-8",
@@ -61,7 +61,7 @@ fn dashboard_files_have_type_and_csp() {
             ("cross-origin-resource-policy", "same-origin"),
             ("cache-control", "no-store"),
         ] {
-            let values: Vec<&str> = reply
+            let values: Vec<&str> = response
                 .headers
                 .iter()
                 .filter(|(known, _)| known == name)
@@ -69,12 +69,12 @@ fn dashboard_files_have_type_and_csp() {
                 .collect();
             assert_eq!(values, [value], "{path}: {name}");
         }
-        assert_eq!(reply.header("set-cookie"), None, "{path}");
+        assert_eq!(response.header("set-cookie"), None, "{path}");
     }
-    // What the page is not made of keeps the policy that allows nothing.
-    let reply = server.get("/admin/tokens", &[("authorization", &super::bearer(ADMIN))]);
+    // Other responses have the policy that allows nothing.
+    let response = server.get("/admin/tokens", &[("authorization", &super::bearer(ADMIN))]);
     let policy = "default-src 'none'; frame-ancestors 'none'";
-    assert_eq!(reply.header("content-security-policy"), Some(policy));
+    assert_eq!(response.header("content-security-policy"), Some(policy));
     assert_eq!(server.get("/admin/none.js", &[]).status, 404);
     assert_eq!(server.get("/admin/page.html", &[]).status, 404);
 }
@@ -82,16 +82,16 @@ fn dashboard_files_have_type_and_csp() {
 #[test]
 fn dashboard_files_comply_with_csp() {
     let server = start();
-    let shown = super::bearer(ADMIN);
-    for (path, reply) in files(&server) {
-        let text = reply.text();
+    let authorization = super::bearer(ADMIN);
+    for (path, response) in files(&server) {
+        let text = response.text();
         for secret in [ADMIN, USER, "token-of-the-tests"] {
             assert!(!text.contains(secret), "{path}: {secret}");
         }
-        // Whoever shows a token gets the same.
-        let known = server.get(&path, &[("authorization", &shown)]);
-        assert!(known.body == reply.body, "{path}");
-        // An SVG picture names its language by an address that nobody asks.
+        // A request with a token gets the same files.
+        let known = server.get(&path, &[("authorization", &authorization)]);
+        assert!(known.body == response.body, "{path}");
+        // The namespace URL of SVG is never requested.
         let text = text.replace("http://www.w3.org/2000/svg", "");
         for word in [
             "http://",
@@ -134,10 +134,14 @@ fn dashboard_is_read_only() {
             assert_eq!(head.header(name), whole.header(name), "{path}: {name}");
         }
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
-            let reply = server.send(method, path, &[("content-length", "0")], b"");
-            assert_eq!(reply.status, 405, "{method} {path}");
-            assert_eq!(reply.header("allow"), Some("GET,HEAD"), "{method} {path}");
-            assert_eq!(reply.text(), "Method not allowed");
+            let response = server.send(method, path, &[("content-length", "0")], b"");
+            assert_eq!(response.status, 405, "{method} {path}");
+            assert_eq!(
+                response.header("allow"),
+                Some("GET,HEAD"),
+                "{method} {path}"
+            );
+            assert_eq!(response.text(), "Method not allowed");
         }
     }
 }
@@ -146,11 +150,11 @@ fn dashboard_is_read_only() {
 fn dashboard_rejects_foreign_hosts_and_origins() {
     let server = start();
     for path in PAGES {
-        let reply = server.get(path, &[("host", "evil.example")]);
-        assert_eq!(reply.status, 403, "{path}");
-        let reply = server.get(path, &[("origin", "https://evil.example")]);
-        assert_eq!(reply.status, 403, "{path}");
-        assert!(!reply.text().contains("<html"), "{path}");
+        let response = server.get(path, &[("host", "evil.example")]);
+        assert_eq!(response.status, 403, "{path}");
+        let response = server.get(path, &[("origin", "https://evil.example")]);
+        assert_eq!(response.status, 403, "{path}");
+        assert!(!response.text().contains("<html"), "{path}");
     }
 }
 
@@ -158,9 +162,9 @@ fn dashboard_rejects_foreign_hosts_and_origins() {
 fn dashboard_explains_missing_tokens() {
     let server = HttpServer::sandboxed(&[]);
     for path in PAGES {
-        let reply = server.get(path, &[]);
-        assert_eq!(reply.status, 200, "{path}");
-        assert!(reply.text().contains("Nothing to administer"), "{path}");
+        let response = server.get(path, &[]);
+        assert_eq!(response.status, 200, "{path}");
+        assert!(response.text().contains("Nothing to administer"), "{path}");
     }
     assert_eq!(server.get("/admin/tokens", &[]).status, 404);
 }

@@ -1,9 +1,9 @@
-//! What is wrong is said in JSON-RPC, with the right code and status.
+//! JSON-RPC errors and HTTP status codes.
 
 use serde_json::{Value, json};
 
 use super::request;
-use crate::support::{HttpServer, HttpSession, USUAL, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, initialize};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -26,14 +26,14 @@ fn non_message_body_gets_a_json_error() {
             -32600,
         ),
     ] {
-        let reply = server.send("POST", "/mcp", &[JSON], body.as_bytes());
-        assert_eq!(reply.status, 400, "{body}");
+        let response = server.send("POST", "/mcp", &[JSON], body.as_bytes());
+        assert_eq!(response.status, 400, "{body}");
         assert_eq!(
-            reply.header("content-type"),
+            response.header("content-type"),
             Some("application/json"),
             "{body}"
         );
-        let answer = reply.json();
+        let answer = response.json();
         assert_eq!(answer["jsonrpc"], "2.0", "{body}");
         assert_eq!(answer["error"]["code"], code, "{body}");
         assert!(answer.get("id").is_some(), "{body}");
@@ -43,7 +43,7 @@ fn non_message_body_gets_a_json_error() {
 #[test]
 fn distinguishes_invalid_params_from_unknown_method() {
     let server = HttpServer::sandboxed(&[]);
-    let mut session = HttpSession::usual(&server, &[]);
+    let mut session = HttpSession::new(&server, &[]);
     for (method, params, code) in [
         ("tools/call", json!({"name": 5}), -32602),
         (
@@ -62,28 +62,36 @@ fn distinguishes_invalid_params_from_unknown_method() {
             -32601,
         ),
     ] {
-        let answer = session.ask(method, params);
+        let answer = session.request(method, params);
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
     }
-    // Lone surrogates and whole numbers written as fractions are what some clients send.
-    let mended = r#"{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"web_search_exa","arguments":{"query":"a \ud83d b"}}}"#;
+    // Some clients send lone surrogates, and integers written as fractions.
+    let lenient = r#"{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"web_search_exa","arguments":{"query":"a \ud83d b"}}}"#;
     let mut headers = session.headers();
     headers.push(JSON);
-    let reply = server.send("POST", "/mcp", &headers, mended.as_bytes());
-    assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text());
-    assert_eq!(reply.json()["id"], 7);
+    let response = server.send("POST", "/mcp", &headers, lenient.as_bytes());
+    assert_eq!(
+        response.json()["result"]["isError"],
+        false,
+        "{}",
+        response.text()
+    );
+    assert_eq!(response.json()["id"], 7);
 }
 
 #[test]
 fn session_is_required_and_must_exist() {
     let server = HttpServer::sandboxed(&[]);
     let ping = request(3, "ping", json!({}));
-    let reply = server.post(&[], &ping);
-    assert_eq!((reply.status, reply.json()["id"].clone()), (400, json!(3)));
+    let response = server.post(&[], &ping);
+    assert_eq!(
+        (response.status, response.json()["id"].clone()),
+        (400, json!(3))
+    );
     for id in ["nonsense", "", &"x".repeat(1000)] {
-        let reply = server.post(&[("mcp-session-id", id)], &ping);
-        assert_eq!(reply.status, 404, "{id}");
-        assert_eq!(reply.json()["error"]["message"], "Session not found");
+        let response = server.post(&[("mcp-session-id", id)], &ping);
+        assert_eq!(response.status, 404, "{id}");
+        assert_eq!(response.json()["error"]["message"], "Session not found");
         assert_eq!(
             server
                 .get(
@@ -100,20 +108,20 @@ fn session_is_required_and_must_exist() {
             404
         );
     }
-    let mut session = HttpSession::usual(&server, &[]);
-    let again = session.post(&initialize(USUAL));
+    let mut session = HttpSession::new(&server, &[]);
+    let again = session.post(&initialize(DEFAULT_VERSION));
     assert_eq!(
         (again.status, again.json()["error"]["code"].clone()),
         (400, json!(-32600))
     );
-    session.ask("ping", json!({}));
+    session.request("ping", json!({}));
     let unknown = [
         ("mcp-session-id", session.id.as_str()),
         ("mcp-protocol-version", "1999-01-01"),
     ];
-    let reply = server.post(&unknown, &ping);
+    let response = server.post(&unknown, &ping);
     assert_eq!(
-        (reply.status, reply.json()["error"]["code"].clone()),
+        (response.status, response.json()["error"]["code"].clone()),
         (400, json!(-32600))
     );
 }
@@ -129,18 +137,18 @@ fn path_method_and_content_type_are_checked() {
         Some("GET, POST, DELETE")
     );
     assert_eq!(server.send("POST", "/health", &[], b"").status, 405);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let mut headers = session.headers();
     headers.push(("content-type", "text/plain"));
     let body = request(1, "ping", json!({})).to_string();
-    let reply = server.send("POST", "/mcp", &headers, body.as_bytes());
+    let response = server.send("POST", "/mcp", &headers, body.as_bytes());
     assert_eq!(
-        (reply.status, reply.json()["error"]["code"].clone()),
+        (response.status, response.json()["error"]["code"].clone()),
         (415, json!(-32600))
     );
-    let reply = server.get("/mcp", &session.headers());
+    let response = server.get("/mcp", &session.headers());
     assert_eq!(
-        (reply.status, reply.json()["id"].clone()),
+        (response.status, response.json()["id"].clone()),
         (406, Value::Null)
     );
 }
@@ -149,25 +157,27 @@ fn path_method_and_content_type_are_checked() {
 fn responses_carry_security_headers() {
     let server = HttpServer::sandboxed(&[]);
     for path in ["/", "/health", "/mcp", "/nowhere", "/admin/tokens"] {
-        let reply = server.get(path, &[]);
+        let response = server.get(path, &[]);
         assert_eq!(
-            reply.header("x-content-type-options"),
+            response.header("x-content-type-options"),
             Some("nosniff"),
             "{path}"
         );
-        assert_eq!(reply.header("x-frame-options"), Some("DENY"), "{path}");
-        assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
-        let policy = reply.header("content-security-policy").unwrap_or_default();
+        assert_eq!(response.header("x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(response.header("cache-control"), Some("no-store"), "{path}");
+        let policy = response
+            .header("content-security-policy")
+            .unwrap_or_default();
         assert!(policy.contains("default-src 'none'"), "{path}");
-        assert_eq!(reply.header("server"), None);
+        assert_eq!(response.header("server"), None);
     }
 }
 
 #[test]
 fn large_responses_are_compressed_on_request() {
     let server = HttpServer::sandboxed(&[]);
-    let plain = server.stateless(&[], "tools/list", json!({}));
-    let packed = server.stateless(&[("accept-encoding", "gzip")], "tools/list", json!({}));
+    let plain = server.send_stateless(&[], "tools/list", json!({}));
+    let packed = server.send_stateless(&[("accept-encoding", "gzip")], "tools/list", json!({}));
     assert_eq!(plain.header("content-encoding"), None);
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(packed.body.len() * 2 < plain.body.len());

@@ -1,4 +1,4 @@
-//! Files of the server's machine: a client over HTTP opens none of them, whatever it says of itself.
+//! Files of the server's host: HTTP clients cannot open them, whatever capabilities they declare.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -6,24 +6,26 @@ use std::io::{BufRead, BufReader, Write};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{STREAMS, bearer, request};
-use crate::support::{HttpServer, HttpSession, Outcome, Recorder, Reply, STATELESS, initialize};
+use super::{ACCEPT_EVENTS, bearer, request};
+use crate::support::{
+    HttpServer, HttpSession, Outcome, Recorder, Response, STATELESS_VERSION, initialize,
+};
 
 const SECRET: &str = "name,url\nthe-secret-of-the-machine,https://secret.example\n";
 
-/// Versions with sessions.
-const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// Protocol versions with sessions.
+const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// A machine: Exa with its storage, and a file beside the folder that is open to the server.
-struct Machine {
+/// Exa with its storage, and a file outside of the folder that the server may read.
+struct Fixture {
     exa: Recorder,
     storage: Recorder,
     folder: TempDir,
 }
 
-impl Machine {
+impl Fixture {
     fn new() -> Self {
-        let storage = Recorder::always(Reply::new(200));
+        let storage = Recorder::always(Response::new(200));
         let address = format!("{}/bucket/file", storage.url());
         let exa = Recorder::start(move |request, _| {
             let import = json!({
@@ -31,7 +33,7 @@ impl Machine {
                 "uploadUrl": address, "uploadValidUntil": "2026-04-03T11:00:00Z",
             });
             let status = if request.method == "POST" { 201 } else { 200 };
-            Reply::json(status, &import)
+            Response::json(status, &import)
         });
         let folder = TempDir::new().expect("a folder");
         fs::create_dir(folder.path().join("open")).expect("a folder");
@@ -46,25 +48,25 @@ impl Machine {
 
     fn path(&self, name: &str) -> String {
         let path = self.folder.path().join(name);
-        path.to_str().expect("a path of text").to_owned()
+        path.to_str().expect("a UTF-8 path").to_owned()
     }
 
     fn server(&self, variables: &[(&str, &str)]) -> HttpServer {
         let mut all = vec![("EXA_MCP_CLIENT_TIMEOUT", "2")];
         all.extend_from_slice(variables);
-        HttpServer::upstream(&self.exa.url(), &all)
+        HttpServer::with_upstream(&self.exa.url(), &all)
     }
 
-    /// Nothing was announced to Exa, and nothing of the file has left the machine.
+    /// Asserts that no import was created and no file was uploaded.
     #[track_caller]
     fn assert_untouched(&self, case: &str) {
         assert_eq!(self.storage.take().len(), 0, "{case}: uploaded");
-        let asked = self.exa.take();
-        assert!(asked.is_empty(), "{case}: {asked:?}");
+        let methods = self.exa.take();
+        assert!(methods.is_empty(), "{case}: {methods:?}");
     }
 }
 
-/// The tools that import a file, in several sets, and their arguments.
+/// Returns the tools that import a file, from several sets, with their arguments.
 fn calls(path: &str) -> Vec<(&'static str, &'static str, Value)> {
     let import = json!({"title": "Mine", "filePath": path, "entity": {"type": "company"}});
     let dispatched = json!({"operation": "imports.create", "args": import});
@@ -76,8 +78,8 @@ fn calls(path: &str) -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// What an attacker answers: every file of the machine is mine.
-fn everything() -> Value {
+/// Returns an attacker's response, which claims all files.
+fn accept_everything() -> Value {
     let uris = [
         "file:///",
         "file:///proc/self/root",
@@ -93,19 +95,19 @@ fn capabilities() -> Value {
     })
 }
 
-/// Asks in a session and answers what the server asks; gives the answer, and the methods it asked.
-fn in_session(
+/// Sends a request in a session and responds to the server's requests; returns the response and their methods.
+fn call_in_session(
     server: &HttpServer,
     headers: &[(&str, &str)],
     message: &Value,
 ) -> (Value, Vec<String>) {
-    let mut all = vec![("content-type", "application/json"), STREAMS];
+    let mut all = vec![("content-type", "application/json"), ACCEPT_EVENTS];
     all.extend_from_slice(headers);
     let body = message.to_string();
     let mut stream = server.connect();
     let bytes = server.request("POST", "/mcp", &all, body.as_bytes());
     stream.write_all(&bytes).expect("the server reads");
-    let mut asked = Vec::new();
+    let mut methods = Vec::new();
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let line = line.strip_prefix("data:").unwrap_or(&line);
         let Ok(Value::Object(heard)) = serde_json::from_str(line.trim()) else {
@@ -113,87 +115,87 @@ fn in_session(
         };
         let Some(method) = heard.get("method").and_then(Value::as_str) else {
             if heard.get("id") == message.get("id") {
-                return (Value::Object(heard), asked);
+                return (Value::Object(heard), methods);
             }
             continue;
         };
         if let Some(id) = heard.get("id") {
-            asked.push(method.to_owned());
-            let answer = json!({"jsonrpc": "2.0", "id": id, "result": everything()});
+            methods.push(method.to_owned());
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": accept_everything()});
             server.post(headers, &answer);
         }
     }
     panic!("no answer to {message}");
 }
 
-/// Asks without a session, in as many rounds as the server wants.
-fn in_rounds(
+/// Sends a stateless request in as many rounds as the server needs.
+fn call_stateless(
     server: &HttpServer,
     headers: &[(&str, &str)],
     method: &str,
     params: &Value,
 ) -> (Value, Vec<String>) {
-    let mut asked = Vec::new();
+    let mut methods = Vec::new();
     let mut next = params.clone();
     for _ in 0..10 {
         next["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": STATELESS,
+            "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
             "io.modelcontextprotocol/clientCapabilities": capabilities(),
         });
         let name = params.get("name").or_else(|| params.get("taskId"));
         let name = name.and_then(Value::as_str).expect("a name");
         let mut all = vec![
-            ("mcp-protocol-version", STATELESS),
+            ("mcp-protocol-version", STATELESS_VERSION),
             ("mcp-method", method),
             ("mcp-name", name),
         ];
         all.extend_from_slice(headers);
         let answer = server.post(&all, &request(1, method, next)).json();
         if answer["result"]["resultType"] != "input_required" {
-            return (answer, asked);
+            return (answer, methods);
         }
         let requests = answer["result"]["inputRequests"].as_object();
         let mut responses = json!({});
-        for (key, request) in requests.expect("questions") {
-            asked.push(request["method"].as_str().expect("a method").to_owned());
-            responses[key] = everything();
+        for (key, request) in requests.expect("input requests") {
+            methods.push(request["method"].as_str().expect("a method").to_owned());
+            responses[key] = accept_everything();
         }
         next = params.clone();
         next["requestState"] = answer["result"]["requestState"].clone();
         next["inputResponses"] = responses;
     }
-    panic!("asked too often");
+    panic!("too many rounds");
 }
 
-/// The result of a task, with everything that is asked meanwhile answered.
-fn result_of(server: &HttpServer, headers: &[(&str, &str)], task: &str) -> (Value, Vec<String>) {
-    let mut asked = Vec::new();
+/// Returns the result of a task after responding to its input requests.
+fn task_result(server: &HttpServer, headers: &[(&str, &str)], task: &str) -> (Value, Vec<String>) {
+    let mut methods = Vec::new();
     for _ in 0..200 {
         let params = json!({"taskId": task});
-        let (state, more) = in_rounds(server, headers, "tasks/get", &params);
-        asked.extend(more);
+        let (state, more) = call_stateless(server, headers, "tasks/get", &params);
+        methods.extend(more);
         let state = &state["result"];
         match state["status"].as_str() {
             Some("working") => std::thread::sleep(std::time::Duration::from_millis(20)),
             Some("input_required") => {
                 let mut update = params;
-                for (key, request) in state["inputRequests"].as_object().expect("questions") {
-                    asked.push(request["method"].to_string());
-                    update["inputResponses"][key] = everything();
+                for (key, request) in state["inputRequests"].as_object().expect("input requests") {
+                    methods.push(request["method"].to_string());
+                    update["inputResponses"][key] = accept_everything();
                 }
-                in_rounds(server, headers, "tasks/update", &update);
+                call_stateless(server, headers, "tasks/update", &update);
             }
-            _ => return (state["result"].clone(), asked),
+            _ => return (state["result"].clone(), methods),
         }
     }
     panic!("the task {task} does not end");
 }
 
-/// The refusal says why, and what to do instead.
+/// Asserts that the error gives the reason and the alternative.
 #[track_caller]
-fn assert_refused(answer: &Value, asked: &[String], case: &str) {
-    assert!(asked.is_empty(), "{case}: asked {asked:?}");
-    let outcome = Outcome::of(answer);
+fn assert_rejected(answer: &Value, methods: &[String], case: &str) {
+    assert!(methods.is_empty(), "{case}: asked {methods:?}");
+    let outcome = Outcome::from_response(answer);
     assert!(outcome.is_error, "{case}: {}", outcome.text);
     for part in ["filePath", "csvContent", "EXA_MCP_IMPORT_DIR"] {
         assert!(outcome.text.contains(part), "{case}: {}", outcome.text);
@@ -201,14 +203,14 @@ fn assert_refused(answer: &Value, asked: &[String], case: &str) {
     assert!(!outcome.text.contains("secret-of"), "{case}");
 }
 
-/// A way to come in: its name, what the server knows, and what a client shows.
-type Door = (
+/// A kind of authentication: its name, the server's variables, and the client's header.
+type AccessCase = (
     &'static str,
     Vec<(&'static str, &'static str)>,
     (&'static str, String),
 );
 
-fn doors() -> Vec<Door> {
+fn access_cases() -> Vec<AccessCase> {
     vec![
         (
             "pool",
@@ -228,41 +230,42 @@ fn doors() -> Vec<Door> {
 
 #[test]
 fn session_roots_do_not_open_files() {
-    let machine = Machine::new();
-    let secret = machine.path("secret.csv");
-    for (door, variables, shown) in doors() {
+    let fixture = Fixture::new();
+    let secret = fixture.path("secret.csv");
+    for (access, variables, credential) in access_cases() {
         for (set, tool, arguments) in calls(&secret) {
             let mut variables = variables.clone();
             variables.push(("ENABLED_TOOLS", set));
-            let server = machine.server(&variables);
-            for version in SESSIONS {
-                let case = format!("{door} {version} {tool}");
-                let mut hello = initialize(version);
-                hello["params"]["capabilities"] = capabilities();
-                let shown = [(shown.0, shown.1.as_str())];
-                let session = HttpSession::greet(&server, "/mcp", &shown, &hello);
+            let server = fixture.server(&variables);
+            for version in SESSION_VERSIONS {
+                let case = format!("{access} {version} {tool}");
+                let mut initialize_message = initialize(version);
+                initialize_message["params"]["capabilities"] = capabilities();
+                let credential = [(credential.0, credential.1.as_str())];
+                let session =
+                    HttpSession::with_initialize(&server, "/mcp", &credential, &initialize_message);
                 let call = json!({"name": tool, "arguments": arguments});
                 let message = request(7, "tools/call", call.clone());
-                let (answer, asked) = in_session(&server, &session.headers(), &message);
-                assert_refused(&answer, &asked, &case);
-                machine.assert_untouched(&case);
+                let (answer, methods) = call_in_session(&server, &session.headers(), &message);
+                assert_rejected(&answer, &methods, &case);
+                fixture.assert_untouched(&case);
                 if version != "2025-11-25" {
                     continue;
                 }
                 let mut call = call;
                 call["task"] = json!({});
                 let message = request(8, "tools/call", call);
-                let (answer, asked) = in_session(&server, &session.headers(), &message);
-                assert!(asked.is_empty(), "{case}: asked {asked:?}");
+                let (answer, methods) = call_in_session(&server, &session.headers(), &message);
+                assert!(methods.is_empty(), "{case}: asked {methods:?}");
                 let task = &answer["result"]["task"]["taskId"];
                 let Some(task) = task.as_str() else {
                     assert!(answer["error"].is_object(), "{case}: {answer}");
                     continue;
                 };
                 let message = request(9, "tasks/result", json!({"taskId": task}));
-                let (answer, asked) = in_session(&server, &session.headers(), &message);
-                assert_refused(&answer, &asked, &format!("{case} as a task"));
-                machine.assert_untouched(&case);
+                let (answer, methods) = call_in_session(&server, &session.headers(), &message);
+                assert_rejected(&answer, &methods, &format!("{case} as a task"));
+                fixture.assert_untouched(&case);
             }
         }
     }
@@ -270,138 +273,138 @@ fn session_roots_do_not_open_files() {
 
 #[test]
 fn stateless_roots_do_not_open_files() {
-    let machine = Machine::new();
-    let secret = machine.path("secret.csv");
-    for (door, variables, shown) in doors() {
-        let shown = [(shown.0, shown.1.as_str())];
+    let fixture = Fixture::new();
+    let secret = fixture.path("secret.csv");
+    for (access, variables, credential) in access_cases() {
+        let credential = [(credential.0, credential.1.as_str())];
         for (set, tool, arguments) in calls(&secret) {
             let mut variables = variables.clone();
             variables.push(("ENABLED_TOOLS", set));
-            let server = machine.server(&variables);
-            let case = format!("{door} {tool}");
+            let server = fixture.server(&variables);
+            let case = format!("{access} {tool}");
             let call = json!({"name": tool, "arguments": arguments});
-            let (answer, mut asked) = in_rounds(&server, &shown, "tools/call", &call);
+            let (answer, mut methods) = call_stateless(&server, &credential, "tools/call", &call);
             let answer = match answer["result"]["taskId"].as_str() {
                 Some(task) => {
-                    let (result, more) = result_of(&server, &shown, task);
-                    asked.extend(more);
+                    let (result, more) = task_result(&server, &credential, task);
+                    methods.extend(more);
                     json!({"result": result})
                 }
                 None => answer,
             };
-            assert_refused(&answer, &asked, &case);
-            machine.assert_untouched(&case);
+            assert_rejected(&answer, &methods, &case);
+            fixture.assert_untouched(&case);
         }
     }
 }
 
 #[test]
 fn sandbox_client_is_remote() {
-    let machine = Machine::new();
+    let fixture = Fixture::new();
     let server = HttpServer::sandboxed(&[("EXA_MCP_CLIENT_TIMEOUT", "2")]);
-    let (_, tool, arguments) = calls(&machine.path("secret.csv")).remove(0);
+    let (_, tool, arguments) = calls(&fixture.path("secret.csv")).remove(0);
     let call = json!({"name": tool, "arguments": arguments});
-    let session = HttpSession::able(&server, &[], capabilities());
+    let session = HttpSession::with_capabilities(&server, &[], capabilities());
     let message = request(7, "tools/call", call.clone());
-    let (answer, asked) = in_session(&server, &session.headers(), &message);
-    assert_refused(&answer, &asked, "session");
-    let (answer, asked) = in_rounds(&server, &[], "tools/call", &call);
+    let (answer, methods) = call_in_session(&server, &session.headers(), &message);
+    assert_rejected(&answer, &methods, "session");
+    let (answer, methods) = call_stateless(&server, &[], "tools/call", &call);
     let answer = match answer["result"]["taskId"].as_str() {
-        Some(task) => json!({"result": result_of(&server, &[], task).0}),
+        Some(task) => json!({"result": task_result(&server, &[], task).0}),
         None => answer,
     };
-    assert_refused(&answer, &asked, "stateless");
+    assert_rejected(&answer, &methods, "stateless");
 }
 
 #[test]
 fn legacy_sse_roots_do_not_open_files() {
-    let machine = Machine::new();
-    for (door, variables, shown) in doors() {
-        let server = machine.server(&variables);
-        let shown = [(shown.0, shown.1.as_str())];
+    let fixture = Fixture::new();
+    for (access, variables, credential) in access_cases() {
+        let server = fixture.server(&variables);
+        let credential = [(credential.0, credential.1.as_str())];
         let mut headers = vec![("accept", "text/event-stream")];
-        headers.extend_from_slice(&shown);
+        headers.extend_from_slice(&credential);
         let mut events = server.events("GET", "/sse", &headers, b"");
         let (_, endpoint) = events.next().expect("an endpoint");
-        let post = |message: &Value| server.post_to(&endpoint, &shown, message);
-        let mut hello = initialize("2024-11-05");
-        hello["params"]["capabilities"] = capabilities();
-        post(&hello);
+        let post = |message: &Value| server.post_to(&endpoint, &credential, message);
+        let mut initialize_message = initialize("2024-11-05");
+        initialize_message["params"]["capabilities"] = capabilities();
+        post(&initialize_message);
         events.message();
         post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        let (_, tool, arguments) = calls(&machine.path("secret.csv")).remove(0);
+        let (_, tool, arguments) = calls(&fixture.path("secret.csv")).remove(0);
         post(&request(
             2,
             "tools/call",
             json!({"name": tool, "arguments": arguments}),
         ));
-        let mut asked = Vec::new();
+        let mut methods = Vec::new();
         let answer = loop {
             let message = events.message();
             match message.get("method").and_then(Value::as_str) {
                 None => break message,
                 Some(method) if message.get("id").is_some() => {
-                    asked.push(method.to_owned());
+                    methods.push(method.to_owned());
                     let id = &message["id"];
-                    post(&json!({"jsonrpc": "2.0", "id": id, "result": everything()}));
+                    post(&json!({"jsonrpc": "2.0", "id": id, "result": accept_everything()}));
                 }
                 Some(_) => {}
             }
         };
-        assert_refused(&answer, &asked, door);
-        machine.assert_untouched(door);
+        assert_rejected(&answer, &methods, access);
+        fixture.assert_untouched(access);
     }
 }
 
 #[test]
 fn only_the_import_directory_is_readable() {
-    let machine = Machine::new();
-    let open = machine.path("open");
+    let fixture = Fixture::new();
+    let open = fixture.path("open");
     #[cfg(unix)]
-    std::os::unix::fs::symlink(machine.path("secret.csv"), machine.path("open/link.csv"))
+    std::os::unix::fs::symlink(fixture.path("secret.csv"), fixture.path("open/link.csv"))
         .expect("a link");
-    for (door, mut variables, shown) in doors() {
+    for (access, mut variables, credential) in access_cases() {
         variables.push(("EXA_MCP_IMPORT_DIR", &open));
-        let server = machine.server(&variables);
-        let shown = [(shown.0, shown.1.as_str())];
-        let session = HttpSession::able(&server, &shown, capabilities());
+        let server = fixture.server(&variables);
+        let credential = [(credential.0, credential.1.as_str())];
+        let session = HttpSession::with_capabilities(&server, &credential, capabilities());
         let import = |path: &str| {
             let (_, tool, arguments) = calls(path).remove(0);
             let call = json!({"name": tool, "arguments": arguments});
             let message = request(7, "tools/call", call);
-            in_session(&server, &session.headers(), &message)
+            call_in_session(&server, &session.headers(), &message)
         };
         let mut outside = vec![
-            machine.path("secret.csv"),
-            machine.path("open/../secret.csv"),
+            fixture.path("secret.csv"),
+            fixture.path("open/../secret.csv"),
             "../secret.csv".to_owned(),
             "/etc/passwd".to_owned(),
             "file:///etc/passwd".to_owned(),
             "/proc/self/environ".to_owned(),
-            format!("/proc/self/root{}", machine.path("secret.csv")),
+            format!("/proc/self/root{}", fixture.path("secret.csv")),
             format!(
                 "/proc/self/cwd/../../../../../../../..{}",
-                machine.path("secret.csv")
+                fixture.path("secret.csv")
             ),
         ];
         if cfg!(unix) {
-            outside.push(machine.path("open/link.csv"));
+            outside.push(fixture.path("open/link.csv"));
             outside.push("link.csv".to_owned());
         }
         for path in outside {
-            let (answer, asked) = import(&path);
-            assert!(asked.is_empty(), "{door} {path}: asked {asked:?}");
-            let outcome = Outcome::of(&answer);
-            assert!(outcome.is_error, "{door} {path}: {}", outcome.text);
-            machine.assert_untouched(&format!("{door} {path}"));
+            let (answer, methods) = import(&path);
+            assert!(methods.is_empty(), "{access} {path}: asked {methods:?}");
+            let outcome = Outcome::from_response(&answer);
+            assert!(outcome.is_error, "{access} {path}: {}", outcome.text);
+            fixture.assert_untouched(&format!("{access} {path}"));
         }
-        for path in [machine.path("open/list.csv"), "list.csv".to_owned()] {
-            let (answer, asked) = import(&path);
-            assert!(asked.is_empty(), "{door} {path}: asked {asked:?}");
-            let outcome = Outcome::of(&answer);
-            assert!(!outcome.is_error, "{door} {path}: {}", outcome.text);
-            assert_eq!(machine.storage.take().len(), 1, "{door} {path}");
-            machine.exa.take();
+        for path in [fixture.path("open/list.csv"), "list.csv".to_owned()] {
+            let (answer, methods) = import(&path);
+            assert!(methods.is_empty(), "{access} {path}: asked {methods:?}");
+            let outcome = Outcome::from_response(&answer);
+            assert!(!outcome.is_error, "{access} {path}: {}", outcome.text);
+            assert_eq!(fixture.storage.take().len(), 1, "{access} {path}");
+            fixture.exa.take();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Floods by clients who prove nothing: others are served all the same, and the memory comes back.
+//! Floods by unauthenticated clients: others are still served, and memory is released.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{request, search};
-use crate::support::{HttpServer, HttpSession, USUAL, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, initialize};
 
-/// How long memory may take to come back, and how much may stay.
-const BACK_WITHIN: Duration = Duration::from_secs(30);
-const MAY_STAY: u64 = 60 * 1024;
+/// The time in which memory must be released, and how much may remain in use.
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(30);
+const MEMORY_TOLERANCE: u64 = 60 * 1024;
 
-/// A connection from one of this machine's many addresses.
+/// Connects from one of the many loopback addresses.
 fn connect_from(server: &HttpServer, last: u8) -> TcpStream {
     let to: SocketAddr = server.address.parse().expect("an address");
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -30,13 +30,13 @@ fn connect_from(server: &HttpServer, last: u8) -> TcpStream {
         stream.into_std().expect("a stream")
     });
     stream.set_nonblocking(false).expect("a stream that waits");
-    let patience = Some(Duration::from_secs(30));
-    stream.set_read_timeout(patience).expect("a timeout");
-    stream.set_write_timeout(patience).expect("a timeout");
+    let timeout = Some(Duration::from_secs(30));
+    stream.set_read_timeout(timeout).expect("a timeout");
+    stream.set_write_timeout(timeout).expect("a timeout");
     stream
 }
 
-/// Sends a request and gives the status of the answer; the connection goes on.
+/// Sends a request and returns the status; the connection stays open.
 fn exchange(stream: &mut TcpStream, head: &str, body: &[u8]) -> Option<u16> {
     let length = body.len();
     let head = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
@@ -48,8 +48,8 @@ fn exchange(stream: &mut TcpStream, head: &str, body: &[u8]) -> Option<u16> {
     loop {
         let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
         text.extend_from_slice(&buffer[..read]);
-        let shown = String::from_utf8_lossy(&text);
-        let Some((head, rest)) = shown.split_once("\r\n\r\n") else {
+        let received = String::from_utf8_lossy(&text);
+        let Some((head, rest)) = received.split_once("\r\n\r\n") else {
             continue;
         };
         let length = head.lines().find_map(|line| {
@@ -74,9 +74,9 @@ fn head(server: &HttpServer, method: &str, path: &str, more: &str) -> String {
     )
 }
 
-/// Begins sessions one after the other, each with another made-up key.
-fn begin_sessions(server: &HttpServer, last: u8, count: usize) -> usize {
-    let body = initialize(USUAL).to_string();
+/// Starts sessions one after the other, each with a different invented key.
+fn start_sessions(server: &HttpServer, last: u8, count: usize) -> usize {
+    let body = initialize(DEFAULT_VERSION).to_string();
     let mut stream = connect_from(server, last);
     let mut begun = 0;
     for number in 0..count {
@@ -94,36 +94,36 @@ fn begin_sessions(server: &HttpServer, last: u8, count: usize) -> usize {
     begun
 }
 
-/// The memory of the server in KiB.
+/// Returns the memory of the server in KiB.
 fn memory(server: &HttpServer) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process_id()));
     let status = status.expect("the status of a process");
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     number.expect("a number")
 }
 
-/// Waits until the memory is back near where it was.
+/// Waits until memory is back near its initial value.
 #[track_caller]
 fn assert_memory_is_back(server: &HttpServer, before: u64, peak: u64) {
     let ended = Instant::now();
-    while memory(server) > before + MAY_STAY {
+    while memory(server) > before + MEMORY_TOLERANCE {
         let now = memory(server);
         assert!(
-            ended.elapsed() < BACK_WITHIN,
+            ended.elapsed() < MEMORY_TIMEOUT,
             "{before} KiB before, {peak} KiB in the flood, {now} KiB after it"
         );
         thread::sleep(Duration::from_millis(200));
     }
 }
 
-/// Somebody else comes from an address of their own and is served.
+/// Asserts that a client from another address is served.
 #[track_caller]
 fn assert_others_are_served(server: &HttpServer, last: u8) {
     let mut stream = connect_from(server, last);
     let health = exchange(&mut stream, &head(server, "GET", "/health", ""), b"");
     assert_eq!(health, Some(200), "/health");
-    let body = initialize(USUAL).to_string();
+    let body = initialize(DEFAULT_VERSION).to_string();
     let key = "x-api-key: somebody-else\r\n";
     let begun = exchange(
         &mut stream,
@@ -141,7 +141,7 @@ fn searches(session: &mut HttpSession<'_>) {
 #[test]
 fn session_flood_does_not_affect_others() {
     let server = HttpServer::sandboxed(&[]);
-    let mut old = HttpSession::usual(&server, &[("x-api-key", "an-old-client")]);
+    let mut old = HttpSession::new(&server, &[("x-api-key", "an-old-client")]);
     searches(&mut old);
     let before = memory(&server);
     let done = AtomicBool::new(false);
@@ -149,7 +149,7 @@ fn session_flood_does_not_affect_others() {
         let floods: Vec<_> = (2..14)
             .map(|last| {
                 let server = &server;
-                scope.spawn(move || begin_sessions(server, last, 300))
+                scope.spawn(move || start_sessions(server, last, 300))
             })
             .collect();
         let watcher = scope.spawn(|| {
@@ -170,7 +170,7 @@ fn session_flood_does_not_affect_others() {
     assert!(begun > 12 * 200, "{begun} sessions are no flood");
     let peak = memory(&server);
     let open = server.get("/health", &[]).json()["sessions"].as_u64();
-    // A quota of 200 for each address of the flood and for that of the others, and the old client.
+    // 200 for each flooding address, 200 for the other client's address, and the first client.
     assert!(open.is_some_and(|open| open <= 13 * 200 + 1), "{open:?}");
     searches(&mut old);
     assert_memory_is_back(&server, before, peak);
@@ -181,7 +181,7 @@ fn session_flood_does_not_affect_others() {
     );
 }
 
-/// How a connection is kept for nothing.
+/// How a connection is held open without work.
 #[derive(Clone, Copy, Debug)]
 enum Idle {
     Sse,
@@ -198,7 +198,7 @@ fn hold(server: &HttpServer, last: u8, how: Idle) -> Option<TcpStream> {
         Idle::HalfHead => "POST /mcp HTT".to_owned(),
         Idle::Sse => head(server, "GET", "/sse", "\r\n"),
         Idle::Streamable => {
-            let body = initialize(USUAL).to_string();
+            let body = initialize(DEFAULT_VERSION).to_string();
             let head = head(
                 server,
                 "POST",
@@ -228,7 +228,7 @@ fn hold(server: &HttpServer, last: u8, how: Idle) -> Option<TcpStream> {
                 "subscriptions/listen",
                 json!({"notifications": {"resourcesListChanged": true}}),
             );
-            message["params"] = crate::support::introduced(message["params"].take());
+            message["params"] = crate::support::stateless_params(message["params"].take());
             let body = message.to_string();
             let more = format!(
                 "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -256,10 +256,10 @@ fn stream_flood_does_not_affect_others() {
             ("EXA_MCP_MAX_CONNECTIONS", "128"),
             ("EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS", "48"),
         ]);
-        let mut old = HttpSession::usual(&server, &[("x-api-key", "an-old-client")]);
+        let mut old = HttpSession::new(&server, &[("x-api-key", "an-old-client")]);
         searches(&mut old);
         let before = memory(&server);
-        // More than there are places, from a few addresses.
+        // More than the limit, from a few addresses.
         let held: Vec<TcpStream> = (0..160)
             .filter_map(|number| hold(&server, 2 + number % 4, how))
             .collect();
@@ -288,10 +288,10 @@ fn streams_per_address_are_limited_behind_a_proxy() {
             .write_all(asked.as_bytes())
             .expect("the server reads");
         let mut start = [0; 12];
-        stream.read_exact(&mut start).expect("an answer");
+        stream.read_exact(&mut start).expect("a response");
         String::from_utf8_lossy(&start).into_owned()
     };
-    // Unused ones of the same address make way, however it is written.
+    // Idle connections of the same address are closed, however the address is written.
     let clients = ["2001:db8::1", "2001:db8::2", "2001:db8::3:4", "2001:db8::5"];
     let mut held: Vec<TcpStream> = clients
         .iter()
@@ -312,7 +312,7 @@ fn streams_per_address_are_limited_behind_a_proxy() {
     held.clear();
 }
 
-/// Bodies that cost more than their length says.
+/// Returns bodies whose cost is out of proportion to their length.
 fn hostile_bodies() -> Vec<(String, Vec<u8>)> {
     let call = |arguments: String| {
         format!(
@@ -354,14 +354,14 @@ fn hostile_bodies() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn body_flood_does_not_affect_others() {
     let server = HttpServer::sandboxed(&[]);
-    let mut old = HttpSession::usual(&server, &[("x-api-key", "an-old-client")]);
+    let mut old = HttpSession::new(&server, &[("x-api-key", "an-old-client")]);
     searches(&mut old);
     let before = memory(&server);
     let bodies = hostile_bodies();
     let mut peak = before;
     for (name, body) in &bodies {
         let done = AtomicBool::new(false);
-        let worst = thread::scope(|scope| {
+        let slowest = thread::scope(|scope| {
             for last in 2..6 {
                 let (server, done) = (&server, &done);
                 scope.spawn(move || {
@@ -393,11 +393,11 @@ fn body_flood_does_not_affect_others() {
             waits.sort();
             waits[waits.len() / 2]
         });
-        eprintln!("{name}: /health took {worst:?}");
-        // Without optimisation and on a busy machine; seconds would be the old behaviour.
+        eprintln!("{name}: /health took {slowest:?}");
+        // This allows for an unoptimised program on a busy machine; without the limit it takes seconds.
         assert!(
-            worst < Duration::from_millis(500),
-            "{name}: /health took {worst:?}"
+            slowest < Duration::from_millis(500),
+            "{name}: /health took {slowest:?}"
         );
     }
     assert_memory_is_back(&server, before, peak);
@@ -410,7 +410,7 @@ fn body_flood_does_not_affect_others() {
 #[test]
 fn too_long_body_names_the_setting() {
     let server = HttpServer::sandboxed(&[]);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let call = |bytes: usize| {
         let csv = format!("name,url\n{}", "a,https://a.example\n".repeat(bytes / 20));
         let args = json!({"csvContent": csv, "format": "csv", "entity": {"type": "company"}});
@@ -423,14 +423,14 @@ fn too_long_body_names_the_setting() {
     };
     let refused = call(1_100_000);
     assert_eq!(refused.status, 413);
-    let said: Value = refused.json();
-    let said = said["error"]["message"].as_str().expect("a message");
+    let message: Value = refused.json();
+    let message = message["error"]["message"].as_str().expect("a message");
     for word in ["1048576", "EXA_MCP_MAX_BODY_BYTES", "csvContent"] {
-        assert!(said.contains(word), "{said}");
+        assert!(message.contains(word), "{message}");
     }
     assert_eq!(call(900_000).status, 200);
     let larger = HttpServer::sandboxed(&[("EXA_MCP_MAX_BODY_BYTES", "3000000")]);
-    let session = HttpSession::usual(&larger, &[]);
+    let session = HttpSession::new(&larger, &[]);
     let long = json!({"name": "exa_api", "arguments": {"query": "x".repeat(2_000_000)}});
     assert_eq!(session.post(&request(5, "tools/call", long)).status, 200);
 }
@@ -439,20 +439,22 @@ fn too_long_body_names_the_setting() {
 fn tasks_per_address_are_limited_across_keys() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_TASKS_PER_ADDRESS", "2")]);
     let started = |key: &str| {
-        let session = HttpSession::usual(&server, &[("x-api-key", key)]);
+        let session = HttpSession::new(&server, &[("x-api-key", key)]);
         let arguments =
             json!({"operation": "agent.runs.create", "args": {"query": "Find three companies"}});
         let params = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 60_000}});
         session.post(&request(3, "tools/call", params)).json()
     };
-    let answers: Vec<Value> = ["one", "two", "three"].map(started).into();
-    for answer in &answers[..2] {
-        assert!(answer["result"]["task"].is_object(), "{answer}");
+    let responses: Vec<Value> = ["one", "two", "three"].map(started).into();
+    for response in &responses[..2] {
+        assert!(response["result"]["task"].is_object(), "{response}");
     }
-    let said = answers[2]["error"]["message"].as_str().unwrap_or_default();
+    let message = responses[2]["error"]["message"]
+        .as_str()
+        .unwrap_or_default();
     assert!(
-        said.contains("EXA_MCP_MAX_TASKS_PER_ADDRESS"),
+        message.contains("EXA_MCP_MAX_TASKS_PER_ADDRESS"),
         "{}",
-        answers[2]
+        responses[2]
     );
 }

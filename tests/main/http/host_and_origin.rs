@@ -1,9 +1,9 @@
-//! Requests that a browser was tricked into, and requests that mean two things at once.
+//! DNS rebinding, cross-origin requests and request smuggling.
 
 use serde_json::json;
 
 use super::request;
-use crate::support::{HttpServer, HttpSession, USUAL, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, initialize};
 
 #[test]
 fn dns_rebinding_is_rejected() {
@@ -19,8 +19,8 @@ fn dns_rebinding_is_rejected() {
         format!("127.0.0.1:{port}"),
         format!("[::1]:{port}"),
     ] {
-        let reply = server.post(&[("host", &host)], &initialize(USUAL));
-        assert_eq!(reply.status, 200, "{host}");
+        let response = server.post(&[("host", &host)], &initialize(DEFAULT_VERSION));
+        assert_eq!(response.status, 200, "{host}");
     }
     for host in [
         "evil.example",
@@ -29,12 +29,12 @@ fn dns_rebinding_is_rejected() {
         "169.254.169.254",
     ] {
         for path in ["/mcp", "/health", "/sse", "/admin/tokens", "/mcp/usage"] {
-            let reply = server.get(path, &[("host", host)]);
-            assert_eq!(reply.status, 403, "{path} {host}");
-            assert_eq!(reply.header("mcp-session-id"), None);
+            let response = server.get(path, &[("host", host)]);
+            assert_eq!(response.status, 403, "{path} {host}");
+            assert_eq!(response.header("mcp-session-id"), None);
         }
-        let reply = server.post(&[("host", host)], &initialize(USUAL));
-        assert_eq!(reply.status, 403, "{host}");
+        let response = server.post(&[("host", host)], &initialize(DEFAULT_VERSION));
+        assert_eq!(response.status, 403, "{host}");
     }
 }
 
@@ -44,13 +44,13 @@ fn loopback_may_always_read_health() {
     let server = HttpServer::sandboxed(&variables);
     for host in ["127.0.0.1", "localhost:3000", "[::1]", "mcp.example.com"] {
         for path in ["/health", "/metrics"] {
-            let reply = server.get(path, &[("host", host)]);
-            assert_eq!(reply.status, 200, "{path} {host}");
+            let response = server.get(path, &[("host", host)]);
+            assert_eq!(response.status, 200, "{path} {host}");
         }
     }
     for path in ["/", "/mcp", "/sse", "/admin", "/admin/keys", "/health/"] {
-        let reply = server.get(path, &[("host", "127.0.0.1")]);
-        assert_eq!(reply.status, 403, "{path}");
+        let response = server.get(path, &[("host", "127.0.0.1")]);
+        assert_eq!(response.status, 403, "{path}");
     }
     let own = [("host", "127.0.0.1"), ("origin", "https://evil.example")];
     assert_eq!(server.get("/metrics", &own).status, 403);
@@ -69,26 +69,26 @@ fn foreign_origins_are_rejected() {
         "null",
         "chrome-extension://x",
     ] {
-        let reply = server.post(&[("origin", origin)], &initialize(USUAL));
-        assert_eq!(reply.status, 403, "{origin}");
+        let response = server.post(&[("origin", origin)], &initialize(DEFAULT_VERSION));
+        assert_eq!(response.status, 403, "{origin}");
         assert_eq!(
-            reply.header("access-control-allow-origin"),
+            response.header("access-control-allow-origin"),
             None,
             "{origin}"
         );
-        let asked = server.send("OPTIONS", "/mcp", &[("origin", origin)], b"");
-        assert_eq!(asked.status, 403, "{origin}");
+        let preflight = server.send("OPTIONS", "/mcp", &[("origin", origin)], b"");
+        assert_eq!(preflight.status, 403, "{origin}");
     }
     let origin = "http://localhost:6274";
-    let reply = server.post(&[("origin", origin)], &initialize(USUAL));
-    assert_eq!(reply.status, 200);
-    assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
+    let response = server.post(&[("origin", origin)], &initialize(DEFAULT_VERSION));
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin));
     assert!(
-        reply
+        response
             .header("access-control-expose-headers")
             .is_some_and(|names| names.contains("Mcp-Session-Id"))
     );
-    let asked = server.send(
+    let preflight = server.send(
         "OPTIONS",
         "/mcp",
         &[
@@ -101,18 +101,21 @@ fn foreign_origins_are_rejected() {
         ],
         b"",
     );
-    assert_eq!(asked.status, 204);
-    assert_eq!(asked.header("access-control-allow-origin"), Some(origin));
+    assert_eq!(preflight.status, 204);
     assert_eq!(
-        asked.header("access-control-allow-headers"),
+        preflight.header("access-control-allow-origin"),
+        Some(origin)
+    );
+    assert_eq!(
+        preflight.header("access-control-allow-headers"),
         Some("authorization,mcp-param-x")
     );
     assert!(
-        asked
+        preflight
             .header("access-control-allow-methods")
             .is_some_and(|methods| methods.contains("DELETE"))
     );
-    assert_eq!(asked.header("access-control-allow-credentials"), None);
+    assert_eq!(preflight.header("access-control-allow-credentials"), None);
 }
 
 #[test]
@@ -121,19 +124,28 @@ fn operator_allows_hosts_and_origins() {
         ("EXA_MCP_ALLOWED_HOSTS", "mcp.example.com"),
         ("EXA_MCP_ALLOWED_ORIGINS", "https://app.example.com"),
     ]);
-    let ask = |host: &str, origin: &str| {
-        server.post(&[("host", host), ("origin", origin)], &initialize(USUAL))
+    let send_request = |host: &str, origin: &str| {
+        server.post(
+            &[("host", host), ("origin", origin)],
+            &initialize(DEFAULT_VERSION),
+        )
     };
     assert_eq!(
-        ask("mcp.example.com", "https://app.example.com").status,
+        send_request("mcp.example.com", "https://app.example.com").status,
         200
     );
     assert_eq!(
-        ask("MCP.EXAMPLE.COM:443", "https://app.example.com").status,
+        send_request("MCP.EXAMPLE.COM:443", "https://app.example.com").status,
         200
     );
-    assert_eq!(ask("localhost", "https://app.example.com").status, 403);
-    assert_eq!(ask("mcp.example.com", "http://localhost").status, 403);
+    assert_eq!(
+        send_request("localhost", "https://app.example.com").status,
+        403
+    );
+    assert_eq!(
+        send_request("mcp.example.com", "http://localhost").status,
+        403
+    );
 }
 
 #[test]
@@ -148,7 +160,7 @@ fn ambiguous_requests_are_rejected() {
             .status,
         200
     );
-    let session = HttpSession::usual(&server, &[("authorization", good)]);
+    let session = HttpSession::new(&server, &[("authorization", good)]);
     let mut headers = session.headers();
     headers.push(("mcp-session-id", "other"));
     assert_eq!(
@@ -157,7 +169,7 @@ fn ambiguous_requests_are_rejected() {
     );
 
     let address = &server.address;
-    let body = initialize(USUAL).to_string();
+    let body = initialize(DEFAULT_VERSION).to_string();
     let length = body.len();
     let head = |more: &str| {
         format!(
@@ -193,11 +205,11 @@ fn ambiguous_requests_are_rejected() {
         ),
     ] {
         let bytes = head(&more) + &body;
-        let reply = server.raw(bytes.as_bytes());
-        let status = reply.as_ref().map(|reply| reply.status);
+        let response = server.send_raw(bytes.as_bytes());
+        let status = response.as_ref().map(|response| response.status);
         assert!(
             status.is_none_or(|status| (400..500).contains(&status)),
-            "{name}: {reply:?}"
+            "{name}: {response:?}"
         );
     }
 }
@@ -206,7 +218,7 @@ fn ambiguous_requests_are_rejected() {
 fn content_length_with_chunked_does_not_smuggle() {
     let server = HttpServer::sandboxed(&[]);
     let address = &server.address;
-    // Read by its length, the body would be a request of its own.
+    // A parser that trusts the wrong header treats part of the body as another request.
     let hidden = format!("GET /admin/tokens HTTP/1.1\r\nhost: {address}\r\n\r\n");
     let bytes = format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\

@@ -1,4 +1,4 @@
-//! The keys that people share: how they cool down, and what everybody is told of it.
+//! The pool of shared API keys: cooldowns and error messages.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::bearer;
-use crate::support::{HttpServer, Program, Recorder, Reply};
+use crate::support::{HttpServer, Program, Recorder, Response};
 
 const ADMIN: &str = "admin-0123456789abcdef";
 
-/// A server in front of this upstream that many share, with these keys.
-fn shared(exa: &Recorder, keys: &str, variables: &[(&str, &str)]) -> HttpServer {
-    let program = Program::new(["http", "--listen", "127.0.0.1:0"]).without("EXA_API_KEY");
+/// Starts a shared server for this upstream with these keys.
+fn start_server(exa: &Recorder, keys: &str, variables: &[(&str, &str)]) -> HttpServer {
+    let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env_remove("EXA_API_KEY");
     let program = program
         .env("EXA_BASE_URL", &exa.url())
         .env("MCP_AUTH_TOKEN", ADMIN)
@@ -28,8 +28,8 @@ fn shared(exa: &Recorder, keys: &str, variables: &[(&str, &str)]) -> HttpServer 
 fn search(server: &HttpServer, query: &str) -> Value {
     let admin = bearer(ADMIN);
     let call = json!({"name": "web_search_exa", "arguments": {"query": query}});
-    let reply = server.stateless(&[("authorization", &admin)], "tools/call", call);
-    reply.json()["result"]["structuredContent"].clone()
+    let response = server.send_stateless(&[("authorization", &admin)], "tools/call", call);
+    response.json()["result"]["structuredContent"].clone()
 }
 
 fn keys(server: &HttpServer) -> Value {
@@ -39,13 +39,13 @@ fn keys(server: &HttpServer) -> Value {
         .json()
 }
 
-fn refusal(status: u16) -> Reply {
-    Reply::json(status, &json!({"error": "no", "requestId": "req-1"}))
+fn refusal(status: u16) -> Response {
+    Response::json(status, &json!({"error": "no", "requestId": "req-1"}))
 }
 
 #[test]
 fn single_shared_key_cools_down_with_retry_after() {
-    for (reply, seconds, state) in [
+    for (response, seconds, state) in [
         (refusal(429).header("retry-after", "60"), 60, "rate limited"),
         (refusal(402), 60, "out of credits"),
         (
@@ -54,14 +54,14 @@ fn single_shared_key_cools_down_with_retry_after() {
             "out of credits",
         ),
     ] {
-        let exa = Recorder::always(reply);
-        let server = shared(&exa, "the-only-key-of-all", &[]);
+        let exa = Recorder::always(response);
+        let server = start_server(&exa, "the-only-key-of-all", &[]);
         let first = search(&server, "first")["error"].clone();
         assert_eq!(first["retryAfter"], seconds, "{first}");
         assert_eq!(first["requestId"], "req-1", "{first}");
         let message = first["message"].as_str().expect("a message");
-        let told = format!("the next is ready in {seconds} seconds");
-        assert!(message.contains(&told), "{message}");
+        let expected = format!("the next is ready in {seconds} seconds");
+        assert!(message.contains(&expected), "{message}");
         assert_eq!(exa.take().len(), 1);
         let second = search(&server, "second")["error"].clone();
         assert_eq!(exa.take().len(), 0, "a key that cools down is not used");
@@ -78,23 +78,23 @@ fn single_shared_key_cools_down_with_retry_after() {
     }
 }
 
-fn found() -> Reply {
-    Reply::json(200, &json!({"results": [], "requestId": "r"}))
+fn found() -> Response {
+    Response::json(200, &json!({"results": [], "requestId": "r"}))
 }
 
-/// Searches until one succeeds; gives the time that took.
-fn until_success(server: &HttpServer, patience: Duration) -> Duration {
+/// Searches until one call succeeds; returns the elapsed time.
+fn time_until_success(server: &HttpServer, timeout: Duration) -> Duration {
     let start = Instant::now();
     let mut number = 0;
-    while start.elapsed() < patience {
+    while start.elapsed() < timeout {
         number += 1;
-        let answer = search(server, &format!("attempt {number}"));
-        if answer.get("error").is_none_or(Value::is_null) {
+        let body = search(server, &format!("attempt {number}"));
+        if body.get("error").is_none_or(Value::is_null) {
             return start.elapsed();
         }
         thread::sleep(Duration::from_millis(100));
     }
-    panic!("no call succeeded within {patience:?}: {}", keys(server));
+    panic!("no call succeeded within {timeout:?}: {}", keys(server));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn transient_rejections_do_not_disable_a_single_key() {
                 found()
             }
         });
-        let server = shared(&exa, "the-only-key-of-all", &[]);
+        let server = start_server(&exa, "the-only-key-of-all", &[]);
         for number in 0..3 {
             assert_eq!(keys(&server)["keys"][0]["state"], "ready");
             search(&server, &number.to_string());
@@ -118,7 +118,7 @@ fn transient_rejections_do_not_disable_a_single_key() {
         let key = keys(&server)["keys"][0].clone();
         assert_eq!(key["state"], "cooling_down", "{key}");
         assert_eq!(key["failures"], 3, "{key}");
-        until_success(&server, Duration::from_secs(20));
+        time_until_success(&server, Duration::from_secs(20));
         assert_eq!(keys(&server)["keys"][0]["state"], "ready");
         assert_eq!(server.get("/health", &[]).json()["status"], "ok");
     }
@@ -135,7 +135,7 @@ fn rate_limit_storm_recovers_promptly() {
             refusal(429)
         }
     });
-    let server = shared(&exa, "the-only-key-of-all", &[]);
+    let server = start_server(&exa, "the-only-key-of-all", &[]);
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(4) {
         thread::scope(|scope| {
@@ -149,7 +149,7 @@ fn rate_limit_storm_recovers_promptly() {
     let sent = exa.take().len();
     assert!(sent < 40, "{sent} requests although all were turned away");
     calm.store(true, Ordering::SeqCst);
-    let took = until_success(&server, Duration::from_secs(20));
+    let took = time_until_success(&server, Duration::from_secs(20));
     assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
@@ -157,21 +157,21 @@ fn rate_limit_storm_recovers_promptly() {
 fn half_open_key_gets_one_probe() {
     let in_flight = Arc::new(AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));
-    let (counted, seen) = (Arc::clone(&in_flight), Arc::clone(&most));
+    let (counted, peak) = (Arc::clone(&in_flight), Arc::clone(&most));
     let exa = Recorder::start(move |_, number| {
         if number == 0 {
             return refusal(402).header("retry-after", "1");
         }
         let now = counted.fetch_add(1, Ordering::SeqCst) + 1;
-        seen.fetch_max(now, Ordering::SeqCst);
+        peak.fetch_max(now, Ordering::SeqCst);
         thread::sleep(Duration::from_millis(1_500));
         counted.fetch_sub(1, Ordering::SeqCst);
         found()
     });
-    let server = shared(&exa, "the-only-key-of-all", &[]);
+    let server = start_server(&exa, "the-only-key-of-all", &[]);
     search(&server, "first");
     thread::sleep(Duration::from_millis(1_100));
-    let answers: Vec<Value> = thread::scope(|scope| {
+    let bodies: Vec<Value> = thread::scope(|scope| {
         let calls = (0..8).map(|number| {
             let server = &server;
             scope.spawn(move || search(server, &format!("call {number}")))
@@ -179,33 +179,33 @@ fn half_open_key_gets_one_probe() {
         let calls: Vec<_> = calls.collect();
         calls
             .into_iter()
-            .map(|call| call.join().expect("an answer"))
+            .map(|call| call.join().expect("a response"))
             .collect()
     });
-    let refused = answers.iter().filter(|answer| answer["error"].is_object());
-    assert_eq!(refused.count(), 7, "{answers:?}");
+    let refused = bodies.iter().filter(|body| body["error"].is_object());
+    assert_eq!(refused.count(), 7, "{bodies:?}");
     assert_eq!(most.load(Ordering::SeqCst), 1);
     assert_eq!(keys(&server)["keys"][0]["state"], "ready");
 }
 
 #[test]
 fn one_bad_key_does_not_fail_calls() {
-    let exa = Recorder::start(|seen, _| {
-        if seen.header("x-api-key").contains(&"the-bad-key-of-all") {
+    let exa = Recorder::start(|request, _| {
+        if request.header("x-api-key").contains(&"the-bad-key-of-all") {
             refusal(401)
         } else {
             found()
         }
     });
     let listed = "the-bad-key-of-all,first-good-key-of-all,second-good-key-of-all";
-    let server = shared(&exa, listed, &[]);
+    let server = start_server(&exa, listed, &[]);
     for number in 0..30 {
-        let answer = search(&server, &format!("question {number}"));
-        assert!(answer["error"].is_null(), "{answer}");
+        let body = search(&server, &format!("question {number}"));
+        assert!(body["error"].is_null(), "{body}");
     }
-    let seen = exa.take();
-    let bad = seen.iter().filter(|seen| {
-        let key = seen.header("x-api-key");
+    let requests = exa.take();
+    let bad = requests.iter().filter(|request| {
+        let key = request.header("x-api-key");
         key.contains(&"the-bad-key-of-all")
     });
     let bad = bad.count();
@@ -227,7 +227,7 @@ fn admin_resets_a_key() {
             found()
         }
     });
-    let server = shared(
+    let server = start_server(
         &exa,
         "the-only-key-of-all",
         &[("USER_TOKENS", "user-0123456789abcdef:ann")],
@@ -270,12 +270,12 @@ fn admin_resets_a_key() {
 #[test]
 fn last_key_failure_reports_retry_after() {
     let exa = Recorder::always(refusal(429).header("retry-after", "45"));
-    let server = shared(&exa, "first-key-of-all,second-key-of-all", &[]);
-    let answer = search(&server, "q")["error"].clone();
+    let server = start_server(&exa, "first-key-of-all,second-key-of-all", &[]);
+    let body = search(&server, "q")["error"].clone();
     assert_eq!(exa.take().len(), 2);
-    assert_eq!(answer["status"], 429, "{answer}");
-    assert_eq!(answer["retryAfter"], 45, "{answer}");
-    let what = answer["whatToDo"].to_string();
+    assert_eq!(body["status"], 429, "{body}");
+    assert_eq!(body["retryAfter"], 45, "{body}");
+    let what = body["whatToDo"].to_string();
     assert!(!what.contains("a few seconds"), "{what}");
 }
 
@@ -284,19 +284,19 @@ fn passthrough_key_is_retried_at_once() {
     let exa = Recorder::start(|_, number| match number {
         0 => refusal(402).header("retry-after", "600"),
         1..4 => refusal(401),
-        _ => Reply::json(200, &json!({"results": [], "requestId": "r"})),
+        _ => Response::json(200, &json!({"results": [], "requestId": "r"})),
     });
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     let call = json!({"name": "web_search_exa", "arguments": {"query": "q"}});
-    let ask = || {
+    let send_request = || {
         let key = [("x-api-key", "some-key-of-mine")];
-        let reply = server.stateless(&key, "tools/call", call.clone());
-        reply.json()["result"]["isError"].clone()
+        let response = server.send_stateless(&key, "tools/call", call.clone());
+        response.json()["result"]["isError"].clone()
     };
     for _ in 0..4 {
-        assert_eq!(ask(), true);
+        assert_eq!(send_request(), true);
     }
-    assert_eq!(ask(), false, "topped up and put right");
+    assert_eq!(send_request(), false, "credits were added");
     assert_eq!(exa.take().len(), 5);
     assert_eq!(server.get("/health", &[]).json()["status"], "ok");
 }
@@ -304,13 +304,13 @@ fn passthrough_key_is_retried_at_once() {
 #[test]
 fn requests_per_second_per_key_are_limited() {
     let times = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&times);
+    let recorded = Arc::clone(&times);
     let exa = Recorder::start(move |_, _| {
-        seen.lock().expect("the times").push(Instant::now());
-        Reply::json(200, &json!({"results": [], "requestId": "r"}))
+        recorded.lock().expect("the times").push(Instant::now());
+        Response::json(200, &json!({"results": [], "requestId": "r"}))
     });
-    let server = shared(&exa, "the-only-key-of-all", &[("EXA_MCP_RATE_LIMIT", "5")]);
-    // The first request is late, because it has to find its way.
+    let server = start_server(&exa, "the-only-key-of-all", &[("EXA_MCP_RATE_LIMIT", "5")]);
+    // The first request is slower, because it opens the connection.
     search(&server, "first");
     thread::sleep(Duration::from_secs(2));
     times.lock().expect("the times").clear();
@@ -323,7 +323,7 @@ fn requests_per_second_per_key_are_limited() {
     let mut times = times.lock().expect("the times").clone();
     times.sort();
     assert_eq!(times.len(), 12);
-    // Some take longer on their way here than others, so that it is not quite a second.
+    // Latency varies between requests, so that the interval is not exactly a second.
     for (earlier, later) in times.iter().zip(times.iter().skip(5)) {
         let apart = *later - *earlier;
         assert!(apart > Duration::from_millis(700), "{apart:?}: {times:?}");
@@ -333,11 +333,11 @@ fn requests_per_second_per_key_are_limited() {
 #[test]
 fn shared_server_without_keys_refers_to_operator() {
     let exa = Recorder::always(refusal(500));
-    let server = shared(&exa, "", &[]);
-    let answer = search(&server, "q").to_string();
+    let server = start_server(&exa, "", &[]);
+    let body = search(&server, "q").to_string();
     assert!(
-        answer.contains("operator") && answer.contains("EXA_API_KEYS"),
-        "{answer}"
+        body.contains("operator") && body.contains("EXA_API_KEYS"),
+        "{body}"
     );
     assert_eq!(
         server.get("/health", &[]).json()["upstream"],

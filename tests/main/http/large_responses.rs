@@ -1,15 +1,15 @@
-//! Large responses of Exa: others are served meanwhile, and the memory for one is bounded.
+//! Large responses of Exa: other requests are served meanwhile, and memory is bounded.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, HttpSession, Recorder, Reply};
+use crate::support::{HttpServer, HttpSession, Recorder, Response};
 
 const KEY: (&str, &str) = ("x-api-key", "the-key-of-ann");
 
-/// A search response whose texts have this many bytes.
+/// Returns a search response with texts of this many bytes.
 fn texts(bytes: usize) -> Value {
     let result = |number: usize| {
         let url = format!("https://a{number}.example/");
@@ -18,7 +18,7 @@ fn texts(bytes: usize) -> Value {
     json!({"requestId": "r", "results": (0..25).map(result).collect::<Vec<_>>()})
 }
 
-/// A search response of many small values.
+/// Returns a search response with many small values.
 fn values(results: usize) -> String {
     let result = r#"{"id":"https://a.example/","url":"https://a.example/","title":"t",
         "highlights":["a","b","c"],"highlightScores":[1,2,3]}"#;
@@ -27,14 +27,14 @@ fn values(results: usize) -> String {
 }
 
 fn search(server: &HttpServer, query: &str) -> Value {
-    let mut session = HttpSession::usual(server, &[KEY]);
+    let mut session = HttpSession::new(server, &[KEY]);
     session.call("web_search_exa", json!({"query": query}))
 }
 
 #[test]
 fn large_responses_do_not_delay_others() {
-    let exa = Recorder::always(Reply::json(200, &texts(4_000_000)));
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let exa = Recorder::always(Response::json(200, &texts(4_000_000)));
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     let began = Instant::now();
     let mut slowest = Duration::ZERO;
     thread::scope(|scope| {
@@ -45,9 +45,9 @@ fn large_responses_do_not_delay_others() {
             })
             .collect();
         while !calls.iter().all(thread::ScopedJoinHandle::is_finished) {
-            let asked = Instant::now();
+            let started = Instant::now();
             assert_eq!(server.get("/health", &[]).status, 200);
-            slowest = slowest.max(asked.elapsed());
+            slowest = slowest.max(started.elapsed());
             thread::sleep(Duration::from_millis(20));
         }
         for call in calls {
@@ -56,15 +56,15 @@ fn large_responses_do_not_delay_others() {
         }
     });
     let took = began.elapsed();
-    // Before, nothing was answered until the large responses were done.
+    // Large responses must not block other requests.
     let allowed = Duration::from_secs(1).max(took / 4);
     assert!(slowest < allowed, "{slowest:?} of {took:?}");
 }
 
-/// The most memory that the server ever had, in KiB.
+/// Returns the peak memory of the server in KiB.
 #[cfg(target_os = "linux")]
 fn peak_memory(server: &HttpServer) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process_id()));
     let status = status.expect("the status of a process");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
@@ -76,15 +76,15 @@ fn peak_memory(server: &HttpServer) -> u64 {
 fn response_with_too_many_values_is_rejected_early() {
     let body = values(190_000);
     assert!((20_000_000..40_000_000).contains(&body.len()));
-    let large = Reply::new(200)
+    let large = Response::new(200)
         .header("content-type", "application/json")
         .body(body);
-    let exa = Recorder::replies([large, Reply::json(200, &texts(1_000))]);
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let exa = Recorder::responses([large, Response::json(200, &texts(1_000))]);
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     let before = peak_memory(&server);
     let refused = search(&server, "too much");
     assert_eq!(refused["isError"], true);
-    let text = refused["content"][0]["text"].as_str().expect("a text");
+    let text = refused["content"][0]["text"].as_str().expect("a string");
     for part in [
         "MB of memory",
         "numResults",

@@ -1,15 +1,15 @@
-//! The transport of 2024-11-05: one stream for what comes, posts for what goes.
+//! The HTTP+SSE transport of 2024-11-05.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{bearer, eventually, request, search};
-use crate::support::{Events, HttpServer, HttpSession, Recorder, Reply, initialize};
+use super::{bearer, request, search};
+use crate::support::{Events, HttpServer, HttpSession, Recorder, Response, eventually, initialize};
 
 const STREAM: (&str, &str) = ("accept", "text/event-stream");
 
-/// Opens a stream and gives the address to post to.
+/// Opens a stream and returns the endpoint for messages.
 fn open(server: &HttpServer, path: &str, headers: &[(&str, &str)]) -> (Events, String) {
     let mut all = vec![STREAM];
     all.extend_from_slice(headers);
@@ -25,7 +25,7 @@ fn open(server: &HttpServer, path: &str, headers: &[(&str, &str)]) -> (Events, S
     (events, endpoint)
 }
 
-fn answer(events: &mut Events, id: u64) -> Value {
+fn wait_for_response(events: &mut Events, id: u64) -> Value {
     loop {
         let message = events.message();
         if message["id"] == id && message.get("method").is_none() {
@@ -42,13 +42,16 @@ fn serves_http_sse_clients() {
     let (mut events, endpoint) = open(&server, "/sse", &headers);
     let post = |message: &Value| server.post_to(&endpoint, &headers, message);
     assert_eq!(post(&initialize("2024-11-05")).status, 202);
-    let hello = answer(&mut events, 1);
-    assert_eq!(hello["result"]["protocolVersion"], "2024-11-05");
+    let initialize_message = wait_for_response(&mut events, 1);
+    assert_eq!(
+        initialize_message["result"]["protocolVersion"],
+        "2024-11-05"
+    );
     assert_eq!(
         post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).status,
         202
     );
-    // Line breaks in a body are no line breaks in the stream.
+    // Line breaks in a message must not break the event.
     let call = json!({"name": "web_search_exa", "arguments": search()});
     let pretty = serde_json::to_string_pretty(&request(2, "tools/call", call)).expect("JSON");
     let json = [
@@ -61,7 +64,7 @@ fn serves_http_sse_clients() {
             .status,
         202
     );
-    let called = answer(&mut events, 2);
+    let called = wait_for_response(&mut events, 2);
     assert_eq!(called["result"]["isError"], false, "{called}");
     let bad = server.send("POST", &endpoint, &json, b"{");
     assert_eq!(
@@ -78,28 +81,38 @@ fn only_the_owner_posts_to_a_connection() {
     let server = HttpServer::sandboxed(&[("USER_TOKENS", "a-token:ann,b-token:bob")]);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
     let (_events, endpoint) = open(&server, "/sse", &[("authorization", &ann)]);
-    let hello = initialize("2024-11-05");
+    let initialize_message = initialize("2024-11-05");
     assert_eq!(
         server
-            .post_to(&endpoint, &[("authorization", &bob)], &hello)
+            .post_to(&endpoint, &[("authorization", &bob)], &initialize_message)
             .status,
         404
     );
-    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 401);
+    assert_eq!(
+        server.post_to(&endpoint, &[], &initialize_message).status,
+        401
+    );
     let own = [("authorization", ann.as_str())];
     for other in [
         "/messages",
         "/messages?sessionId=",
         "/messages?sessionId=nonsense",
     ] {
-        assert_eq!(server.post_to(other, &own, &hello).status, 404, "{other}");
+        assert_eq!(
+            server.post_to(other, &own, &initialize_message).status,
+            404,
+            "{other}"
+        );
     }
 }
 
 #[test]
 fn every_post_needs_the_key_of_its_connection() {
-    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let exa = Recorder::always(Response::json(
+        200,
+        &json!({"results": [], "requestId": "r"}),
+    ));
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     for name in ["x-api-key", "x-exa-api-key", "authorization"] {
         let own = if name == "authorization" {
             bearer("the-key-of-ann")
@@ -107,27 +120,32 @@ fn every_post_needs_the_key_of_its_connection() {
             "the-key-of-ann".to_owned()
         };
         let (mut events, endpoint) = open(&server, "/sse", &[(name, &own)]);
-        let hello = initialize("2024-11-05");
-        let lost = server.post_to("/messages?sessionId=nonsense", &[], &hello);
+        let initialize_message = initialize("2024-11-05");
+        let lost = server.post_to("/messages?sessionId=nonsense", &[], &initialize_message);
         assert_eq!(lost.status, 404);
         for others in [&[][..], &[(name, "another-key")], &[("x-api-key", " ")]] {
-            let reply = server.post_to(&endpoint, others, &hello);
-            assert_eq!(reply.status, 404, "{name} {others:?}");
-            // Nor is it told whether there is such a connection.
-            assert_eq!(reply.text(), lost.text());
+            let response = server.post_to(&endpoint, others, &initialize_message);
+            assert_eq!(response.status, 404, "{name} {others:?}");
+            // The response does not reveal whether the connection exists.
+            assert_eq!(response.text(), lost.text());
         }
-        let shown = [(name, own.as_str())];
-        assert_eq!(server.post_to(&endpoint, &shown, &hello).status, 202);
-        answer(&mut events, 1);
+        let credentials = [(name, own.as_str())];
+        assert_eq!(
+            server
+                .post_to(&endpoint, &credentials, &initialize_message)
+                .status,
+            202
+        );
+        wait_for_response(&mut events, 1);
         let call = request(
             2,
             "tools/call",
             json!({"name": "web_search_exa", "arguments": {"query": name}}),
         );
         assert_eq!(server.post_to(&endpoint, &[], &call).status, 404);
-        assert_eq!(exa.take().len(), 0, "the key was spent");
-        assert_eq!(server.post_to(&endpoint, &shown, &call).status, 202);
-        answer(&mut events, 2);
+        assert_eq!(exa.take().len(), 0, "the key was used up");
+        assert_eq!(server.post_to(&endpoint, &credentials, &call).status, 202);
+        wait_for_response(&mut events, 2);
         assert_eq!(exa.take().len(), 1);
     }
 }
@@ -135,14 +153,23 @@ fn every_post_needs_the_key_of_its_connection() {
 #[test]
 fn key_in_url_is_repeated_in_the_post_url() {
     let allowed = [("EXA_MCP_ALLOW_KEY_IN_URL", "true")];
-    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
-    let server = HttpServer::upstream(&exa.url(), &allowed);
+    let exa = Recorder::always(Response::json(
+        200,
+        &json!({"results": [], "requestId": "r"}),
+    ));
+    let server = HttpServer::with_upstream(&exa.url(), &allowed);
     let (mut events, endpoint) = open(&server, "/sse?exaApiKey=a%26key+of%3Dmine", &[]);
-    let hello = initialize("2024-11-05");
-    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 202);
-    answer(&mut events, 1);
+    let initialize_message = initialize("2024-11-05");
+    assert_eq!(
+        server.post_to(&endpoint, &[], &initialize_message).status,
+        202
+    );
+    wait_for_response(&mut events, 1);
     let (without_key, _) = endpoint.split_once('&').expect("a key");
-    assert_eq!(server.post_to(without_key, &[], &hello).status, 404);
+    assert_eq!(
+        server.post_to(without_key, &[], &initialize_message).status,
+        404
+    );
     let header = [("x-api-key", "a&key of=mine")];
     let (_events, endpoint) = open(&server, "/sse", &header);
     assert!(!endpoint.contains("mine"), "{endpoint}");
@@ -150,10 +177,13 @@ fn key_in_url_is_repeated_in_the_post_url() {
 
 #[test]
 fn session_post_needs_its_key() {
-    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let exa = Recorder::always(Response::json(
+        200,
+        &json!({"results": [], "requestId": "r"}),
+    ));
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     let key = ("x-api-key", "the-key-of-ann");
-    let session = HttpSession::usual(&server, &[key]);
+    let session = HttpSession::new(&server, &[key]);
     let id = ("mcp-session-id", session.id.as_str());
     let params = json!({"name": "web_search_exa", "arguments": search()});
     let call = request(5, "tools/call", params);
@@ -170,30 +200,36 @@ fn session_post_needs_its_key() {
 fn connection_ends_with_its_stream() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
     let (events, endpoint) = open(&server, "/sse", &[]);
-    let hello = initialize("2024-11-05");
-    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 202);
+    let initialize_message = initialize("2024-11-05");
+    assert_eq!(
+        server.post_to(&endpoint, &[], &initialize_message).status,
+        202
+    );
     drop(events);
     while server.get("/health", &[]).json()["sessions"] != 0 {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 404);
+    assert_eq!(
+        server.post_to(&endpoint, &[], &initialize_message).status,
+        404
+    );
 }
 
 #[test]
 fn tools_query_parameter_narrows_for_http_sse() {
-    // Nothing is called there.
-    let server = HttpServer::upstream("http://127.0.0.1:9", &[]);
+    // This upstream is never called.
+    let server = HttpServer::with_upstream("http://127.0.0.1:9", &[]);
     let (mut events, endpoint) = open(
         &server,
         "/sse?tools=web_fetch_exa",
         &[("x-api-key", "a-key-of-mine")],
     );
     let own = [("x-api-key", "a-key-of-mine")];
-    let hello = server.post_to(&endpoint, &own, &initialize("2024-11-05"));
-    assert_eq!(hello.status, 202);
-    answer(&mut events, 1);
+    let initialize_message = server.post_to(&endpoint, &own, &initialize("2024-11-05"));
+    assert_eq!(initialize_message.status, 202);
+    wait_for_response(&mut events, 1);
     server.post_to(&endpoint, &own, &request(2, "tools/list", json!({})));
-    let tools = answer(&mut events, 2)["result"]["tools"].clone();
+    let tools = wait_for_response(&mut events, 2)["result"]["tools"].clone();
     assert_eq!(tools.as_array().map(Vec::len), Some(1));
     let other = [("x-api-key", "another-key")];
     assert_eq!(
@@ -204,12 +240,12 @@ fn tools_query_parameter_narrows_for_http_sse() {
     );
 }
 
-/// A connection that has been introduced, to an upstream that takes its time.
+/// Returns an initialized connection.
 fn connection(server: &HttpServer, version: &str) -> (Events, String) {
     let (mut events, endpoint) = open(server, "/sse", &[KEY]);
-    let hello = server.post_to(&endpoint, &[KEY], &initialize(version));
-    assert_eq!(hello.status, 202);
-    answer(&mut events, 1);
+    let initialize_message = server.post_to(&endpoint, &[KEY], &initialize(version));
+    assert_eq!(initialize_message.status, 202);
+    wait_for_response(&mut events, 1);
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     assert_eq!(server.post_to(&endpoint, &[KEY], &ready).status, 202);
     (events, endpoint)
@@ -219,8 +255,8 @@ const KEY: (&str, &str) = ("x-api-key", "the-key-of-ann");
 
 fn slow_upstream(pause: Duration) -> (Recorder, HttpServer) {
     let found = json!({"results": [], "requestId": "r"});
-    let exa = Recorder::always(Reply::slow_json(pause, &found));
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let exa = Recorder::always(Response::slow_json(pause, &found));
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     (exa, server)
 }
 
@@ -235,8 +271,8 @@ fn cancelled_requests_free_their_slots() {
     let (_exa, server) = slow_upstream(Duration::from_secs(2));
     let (mut events, endpoint) = connection(&server, "2024-11-05");
     for id in 1000..1300 {
-        let reply = server.post_to(&endpoint, &[KEY], &call(id));
-        assert_eq!(reply.status, 202, "{id}: {}", reply.text());
+        let response = server.post_to(&endpoint, &[KEY], &call(id));
+        assert_eq!(response.status, 202, "{id}: {}", response.text());
         let params = json!({"requestId": id});
         let cancel =
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
@@ -244,7 +280,7 @@ fn cancelled_requests_free_their_slots() {
     }
     let ping = request(2, "ping", json!({}));
     assert_eq!(server.post_to(&endpoint, &[KEY], &ping).status, 202);
-    answer(&mut events, 2);
+    wait_for_response(&mut events, 2);
 }
 
 #[test]
@@ -254,17 +290,17 @@ fn finished_batches_free_their_slots() {
     for number in 0..6 {
         let ids = (10 + number * 100)..(109 + number * 100);
         let batch: Vec<Value> = ids.map(|id| request(id, "ping", json!({}))).collect();
-        let reply = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
-        assert_eq!(reply.status, 202, "{number}: {}", reply.text());
-        let answers = events.message();
-        assert_eq!(answers.as_array().map(Vec::len), Some(99));
+        let response = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
+        assert_eq!(response.status, 202, "{number}: {}", response.text());
+        let bodies = events.message();
+        assert_eq!(bodies.as_array().map(Vec::len), Some(99));
     }
-    // A batch that is refused as a whole gets one answer, too.
+    // A batch that is rejected as a whole gets one response, too.
     let (mut events, endpoint) = connection(&server, "2024-11-05");
     for _ in 0..6 {
         let batch: Vec<Value> = (0..99).map(|id| request(id, "ping", json!({}))).collect();
-        let reply = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
-        assert_eq!(reply.status, 202, "{}", reply.text());
+        let response = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
+        assert_eq!(response.status, 202, "{}", response.text());
         assert_eq!(events.message()["error"]["code"], -32600);
     }
 }
@@ -272,16 +308,16 @@ fn finished_batches_free_their_slots() {
 #[test]
 fn client_responses_take_no_slots() {
     let structured = json!({"answer": {"method": "x"}, "citations": [], "requestId": "r"});
-    let exa = Recorder::always(Reply::json(200, &structured));
-    let server = HttpServer::upstream(&exa.url(), &[("ENABLED_TOOLS", "granular")]);
+    let exa = Recorder::always(Response::json(200, &structured));
+    let server = HttpServer::with_upstream(&exa.url(), &[("ENABLED_TOOLS", "granular")]);
     let (mut events, endpoint) = connection(&server, "2025-06-18");
     for id in 1000..1300 {
         let arguments = json!({"query": "q", "outputSchema": {"type": "object"}});
         let params = json!({"name": "answer", "arguments": arguments});
-        let reply = server.post_to(&endpoint, &[KEY], &request(id, "tools/call", params));
-        assert_eq!(reply.status, 202, "{id}: {}", reply.text());
-        let answer = answer(&mut events, id);
-        assert!(answer.to_string().contains("\"method\""), "{answer}");
+        let response = server.post_to(&endpoint, &[KEY], &request(id, "tools/call", params));
+        assert_eq!(response.status, 202, "{id}: {}", response.text());
+        let body = wait_for_response(&mut events, id);
+        assert!(body.to_string().contains("\"method\""), "{body}");
     }
 }
 
@@ -298,8 +334,8 @@ fn requests_per_connection_are_limited() {
         assert_eq!(server.post_to(&endpoint, &[KEY], &cancel(id)).status, 202);
     }
     let ping = request(2, "ping", json!({}));
-    eventually("there is room again", || {
+    eventually("another connection is accepted", || {
         server.post_to(&endpoint, &[KEY], &ping).status == 202
     });
-    answer(&mut events, 2);
+    wait_for_response(&mut events, 2);
 }

@@ -1,4 +1,4 @@
-//! Too much, too slow, too many.
+//! Limits of size, time and number.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{bearer, request};
-use crate::support::{HttpServer, HttpSession, USUAL, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, initialize};
 
-/// Waits until the server closes a connection and gives what it said before.
-fn until_closed(mut stream: TcpStream) -> String {
+/// Reads until the server closes the connection.
+fn read_until_closed(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
-    // A reset is an end as well.
+    // A reset closes the connection, too.
     let _ = stream.read_to_end(&mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -27,10 +27,10 @@ fn declared_large_body_is_rejected_before_reading() {
     );
     let mut stream = server.connect();
     stream.write_all(head.as_bytes()).expect("the server reads");
-    // Nothing of the body was sent, and the answer is there.
-    let answer = until_closed(stream);
-    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
-    assert!(answer.contains("\"code\":-32600"), "{answer}");
+    // The response arrives although no part of the body was sent.
+    let body = read_until_closed(stream);
+    assert!(body.starts_with("HTTP/1.1 413"), "{body}");
+    assert!(body.contains("\"code\":-32600"), "{body}");
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn chunked_body_is_cut_at_the_limit() {
     while stream.write_all(chunk.as_bytes()).is_ok() && sent < 100_000_000 {
         sent += 10_000;
     }
-    assert!(sent < 100_000_000, "the server reads for ever");
-    let mut session = HttpSession::usual(&server, &[]);
-    session.ask("ping", json!({}));
+    assert!(sent < 100_000_000, "the server never stops reading");
+    let mut session = HttpSession::new(&server, &[]);
+    session.request("ping", json!({}));
     let long = json!({"name": "web_search_exa", "arguments": {"query": "x".repeat(200_000)}});
     assert_eq!(session.post(&request(5, "tools/call", long)).status, 413);
 }
@@ -74,10 +74,10 @@ fn slow_sender_is_disconnected() {
     );
     half.write_all(head.as_bytes()).expect("the server reads");
     assert_eq!(server.get("/health", &[]).status, 200);
-    let answer = until_closed(half);
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let body = read_until_closed(half);
+    assert!(body.starts_with("HTTP/1.1 408"), "{body}");
     for stream in slow {
-        until_closed(stream);
+        read_until_closed(stream);
     }
     assert_eq!(server.get("/health", &[]).status, 200);
 }
@@ -86,14 +86,14 @@ fn slow_sender_is_disconnected() {
 fn connections_beyond_the_limit_wait() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_CONNECTIONS", "2")]);
     let held: Vec<TcpStream> = (0..2).map(|_| server.connect()).collect();
-    // Both are in before the third one comes.
+    // Both connections are accepted before the third one opens.
     for mut stream in &held {
         let request = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
         stream
             .write_all(request.as_bytes())
             .expect("the server reads");
         let mut byte = [0];
-        stream.read_exact(&mut byte).expect("an answer");
+        stream.read_exact(&mut byte).expect("a response");
     }
     let mut third = server.connect();
     let request = format!(
@@ -104,12 +104,15 @@ fn connections_beyond_the_limit_wait() {
     third
         .set_read_timeout(Some(Duration::from_millis(300)))
         .expect("a timeout");
-    assert!(third.read(&mut [0]).is_err(), "there was no place");
+    assert!(
+        third.read(&mut [0]).is_err(),
+        "the connection limit is reached"
+    );
     drop(held);
     third
         .set_read_timeout(Some(Duration::from_secs(30)))
         .expect("a timeout");
-    assert!(until_closed(third).starts_with("HTTP/1.1 200"));
+    assert!(read_until_closed(third).starts_with("HTTP/1.1 200"));
 }
 
 #[test]
@@ -121,16 +124,16 @@ fn connections_per_address_are_limited() {
         stream
             .write_all(request.as_bytes())
             .expect("the server reads");
-        stream.read_exact(&mut [0]).expect("an answer");
+        stream.read_exact(&mut [0]).expect("a response");
     }
-    assert_eq!(until_closed(server.connect()), "");
+    assert_eq!(read_until_closed(server.connect()), "");
 }
 
 #[test]
 fn idle_sessions_expire() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_SESSION_IDLE", "1")]);
-    let idle = HttpSession::usual(&server, &[]);
-    let followed = HttpSession::usual(&server, &[]);
+    let idle = HttpSession::new(&server, &[]);
+    let followed = HttpSession::new(&server, &[]);
     let mut headers = followed.headers();
     headers.push(("accept", "text/event-stream"));
     let _stream = server.events("GET", "/mcp", &headers, b"");
@@ -155,14 +158,14 @@ fn new_sessions_evict_the_oldest_of_the_same_user() {
         [("authorization", ann.as_str())],
         [("authorization", bob.as_str())],
     );
-    let sessions: Vec<_> = (0..3).map(|_| HttpSession::usual(&server, &ann)).collect();
+    let sessions: Vec<_> = (0..3).map(|_| HttpSession::new(&server, &ann)).collect();
     let alive =
         |session: &HttpSession<'_>| session.post(&request(9, "ping", json!({}))).status == 200;
     let alive: Vec<bool> = sessions.iter().map(alive).collect();
     assert_eq!(alive, [false, true, true]);
-    let _first = HttpSession::usual(&server, &bob);
-    // The server is full; a session of Bob's own makes way, none of Ann's.
-    let _second = HttpSession::usual(&server, &bob);
+    let _first = HttpSession::new(&server, &bob);
+    // The server is full; it closes a session of Bob's, not one of Ann's.
+    let _second = HttpSession::new(&server, &bob);
     assert_eq!(sessions[1].post(&request(9, "ping", json!({}))).status, 200);
     assert_eq!(sessions[2].post(&request(9, "ping", json!({}))).status, 200);
 }
@@ -170,14 +173,20 @@ fn new_sessions_evict_the_oldest_of_the_same_user() {
 #[test]
 fn full_server_sends_retry_after() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_SESSIONS", "1")]);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let mut headers = session.headers();
     headers.push(("accept", "text/event-stream"));
     let _stream = server.events("GET", "/mcp", &headers, b"");
-    let reply = server.post(&[("x-api-key", "another-client")], &initialize(USUAL));
-    assert_eq!(reply.status, 503);
-    assert!(reply.header("retry-after").is_some());
-    assert_eq!(reply.json()["error"]["code"], -32603);
-    // Whoever needs no session is served.
-    assert_eq!(server.stateless(&[], "tools/list", json!({})).status, 200);
+    let response = server.post(
+        &[("x-api-key", "another-client")],
+        &initialize(DEFAULT_VERSION),
+    );
+    assert_eq!(response.status, 503);
+    assert!(response.header("retry-after").is_some());
+    assert_eq!(response.json()["error"]["code"], -32603);
+    // Requests without a session are served.
+    assert_eq!(
+        server.send_stateless(&[], "tools/list", json!({})).status,
+        200
+    );
 }

@@ -1,4 +1,4 @@
-//! The log at `debug`: every line of a request says whose it is.
+//! The log at `debug`: every line of a request has its ids.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::admin::{Admin, start};
 use super::{bearer, request, search};
-use crate::support::{HttpServer, HttpSession, McpServer, Program, USUAL, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, McpServer, Program, initialize};
 
-/// Waits for a line of the log that has all these parts.
+/// Waits for a log line that contains all these parts.
 #[track_caller]
 fn line(server: &HttpServer, parts: &[&str]) -> String {
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -24,7 +24,7 @@ fn line(server: &HttpServer, parts: &[&str]) -> String {
     }
 }
 
-/// A search of its own for each id, so that none is answered from the cache.
+/// Returns a different search for each id, so that none is cached.
 fn call(id: &Value) -> Value {
     let search = json!({"query": format!("about {id}"), "numResults": 1});
     let params = json!({"name": "web_search_exa", "arguments": search});
@@ -43,15 +43,15 @@ fn request_log_lines_name_user_session_and_ids() {
     let server = HttpServer::sandboxed(&variables);
     let (ann, bob) = (bearer("the-token-of-ann"), bearer("the-token-of-bob"));
     let headers = [("authorization", ann.as_str()), ("x-request-id", "edge-17")];
-    let session = HttpSession::usual(&server, &headers);
-    let other = HttpSession::usual(&server, &[("authorization", &bob)]);
+    let session = HttpSession::new(&server, &headers);
+    let other = HttpSession::new(&server, &[("authorization", &bob)]);
     for id in [json!("ann-own-1"), json!(4711)] {
         assert_eq!(session.post(&call(&id)).status, 200);
     }
     assert_eq!(other.post(&call(&json!("bob-own-1"))).status, 200);
     let params = json!({"name": "web_search_exa", "arguments": search()});
-    server.stateless(&[("authorization", &bob)], "tools/call", params);
-    // The transport of 2024-11-05.
+    server.send_stateless(&[("authorization", &bob)], "tools/call", params);
+    // The HTTP+SSE transport of 2024-11-05.
     let stream = [("accept", "text/event-stream"), headers[0]];
     let mut events = server.events("GET", "/sse", &stream, b"");
     let (_, endpoint) = events.next().expect("an endpoint");
@@ -84,7 +84,7 @@ fn request_log_lines_name_user_session_and_ids() {
     for line in log.lines().filter(|line| line.contains("asked method")) {
         assert!(line.contains("rpc_id=\""), "{line}");
     }
-    // Whoever reads the log cannot take over a session.
+    // Session ids are not logged, because a reader of the log could take over the session.
     let sse = endpoint.split("sessionId=").nth(1).expect("an id");
     for secret in [&*session.id, &*other.id, sse, "the-token-of"] {
         assert!(!log.contains(secret), "{secret} in {log}");
@@ -96,8 +96,12 @@ fn rejected_request_log_names_the_user() {
     let server = start(&[("EXA_MCP_LOG_LEVEL", "debug")]);
     let admin = Admin(&server);
     let ping = |token: &str| {
-        let shown = bearer(token);
-        server.stateless(&[("authorization", &shown)], "tools/list", json!({}))
+        let authorization = bearer(token);
+        server.send_stateless(
+            &[("authorization", &authorization)],
+            "tools/list",
+            json!({}),
+        )
     };
     let (revoked, id) = admin.create(&json!({"userId": "rita"}));
     admin.post(&id, "revoke", &json!({}));
@@ -128,11 +132,11 @@ fn rejected_request_log_names_the_user() {
 #[test]
 fn stdio_log_names_the_local_user() {
     let program = Program::new(["--sandbox"]).env("EXA_MCP_LOG_LEVEL", "debug");
-    let mut server = McpServer::connect(program, USUAL);
+    let mut server = McpServer::connect(program, DEFAULT_VERSION);
     let id = json!("stdio-own-1");
     server.write(call(&id).to_string().as_bytes());
-    assert_eq!(server.answer(&id)["result"]["isError"], false);
-    let log = server.end().stderr;
+    assert_eq!(server.response(&id)["result"]["isError"], false);
+    let log = server.shut_down().stderr;
     let mut lines = log
         .lines()
         .filter(|line| line.contains("operation=\"search\""));

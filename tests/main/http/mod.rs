@@ -1,4 +1,4 @@
-//! The server over HTTP: the real program, spoken to byte by byte.
+//! The HTTP server, tested through the real program on the level of bytes.
 
 mod access;
 mod admin;
@@ -45,31 +45,20 @@ mod versions;
 
 use serde_json::{Value, json};
 
-/// Waits until something holds; a failing test waits for long.
-pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    panic!("never: {what}");
-}
-
-/// The header by which someone shows a token.
+/// Returns the value of the `authorization` header for a token.
 pub(super) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// A search that the sandbox answers.
+/// Returns arguments of a search that succeeds in the sandbox.
 pub(super) fn search() -> Value {
     json!({"query": "rust", "numResults": 1})
 }
 
-/// A request by hand.
+/// Returns a JSON-RPC request.
 pub(super) fn request(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// What streaming clients send.
-pub(super) const STREAMS: (&str, &str) = ("accept", "application/json, text/event-stream");
+/// The `accept` header of clients that support event streams.
+pub(super) const ACCEPT_EVENTS: (&str, &str) = ("accept", "application/json, text/event-stream");

@@ -1,4 +1,4 @@
-//! What belongs to one is not there for another.
+//! Users cannot access each other's data.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn cache_id(result: &Value) -> String {
 fn foreign_session_is_not_found() {
     let server = HttpServer::sandboxed(&TOKENS);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
-    let session = HttpSession::usual(&server, &[("authorization", &ann)]);
+    let session = HttpSession::new(&server, &[("authorization", &ann)]);
     let foreign = [
         ("authorization", bob.as_str()),
         ("mcp-session-id", &session.id),
@@ -38,7 +38,7 @@ fn foreign_session_is_not_found() {
     assert_eq!(server.get("/mcp", &stream).status, 404);
     assert_eq!(server.send("DELETE", "/mcp", &foreign, b"").status, 404);
     assert_eq!(session.post(&ping).status, 200, "it is still there");
-    // Another token of the same person is the same person.
+    // Another token of the same user gives access to the same data.
     let second = bearer("a2-token");
     let own = [
         ("authorization", second.as_str()),
@@ -51,25 +51,25 @@ fn foreign_session_is_not_found() {
 fn foreign_results_notes_and_tasks_are_not_found() {
     let server = HttpServer::sandboxed(&TOKENS);
     let (ann, bob) = (bearer("a-token"), bearer("b-token"));
-    let mut ann = HttpSession::usual(&server, &[("authorization", &ann)]);
-    let mut bob = HttpSession::usual(&server, &[("authorization", &bob)]);
+    let mut ann = HttpSession::new(&server, &[("authorization", &ann)]);
+    let mut bob = HttpSession::new(&server, &[("authorization", &bob)]);
     let id = cache_id(&ann.call("web_search_exa", search()));
     let again = json!({"cache_id": id});
     assert_eq!(ann.call("web_search_exa", again.clone())["isError"], false);
     assert_eq!(bob.call("web_search_exa", again)["isError"], true);
     let uri = format!("exa://results/{id}");
     assert!(
-        ann.ask("resources/read", json!({"uri": uri}))
+        ann.request("resources/read", json!({"uri": uri}))
             .get("result")
             .is_some()
     );
     assert!(
-        bob.ask("resources/read", json!({"uri": uri}))
+        bob.request("resources/read", json!({"uri": uri}))
             .get("error")
             .is_some()
     );
     assert!(
-        !bob.ask("resources/list", json!({}))
+        !bob.request("resources/list", json!({}))
             .to_string()
             .contains(&id)
     );
@@ -82,12 +82,12 @@ fn foreign_results_notes_and_tasks_are_not_found() {
         .take_while(|letter| *letter != '"')
         .collect();
     assert!(
-        ann.ask("resources/read", json!({"uri": uri}))
+        ann.request("resources/read", json!({"uri": uri}))
             .to_string()
             .contains("secret")
     );
     assert!(
-        bob.ask("resources/read", json!({"uri": uri}))
+        bob.request("resources/read", json!({"uri": uri}))
             .get("error")
             .is_some()
     );
@@ -95,32 +95,40 @@ fn foreign_results_notes_and_tasks_are_not_found() {
     let start =
         json!({"operation": "websets.create", "args": {"search": {"query": "x", "count": 1}}});
     let call = json!({"name": "manage_websets", "arguments": start, "task": {}});
-    let task = ann.ask("tools/call", call);
+    let task = ann.request("tools/call", call);
     let id = task["result"]["task"]["taskId"]
         .as_str()
         .unwrap_or_else(|| panic!("{task}"))
         .to_owned();
     let same = json!({"taskId": id});
-    assert!(ann.ask("tasks/get", same.clone()).get("result").is_some());
+    assert!(
+        ann.request("tasks/get", same.clone())
+            .get("result")
+            .is_some()
+    );
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
-        let answer = bob.ask(method, same.clone());
-        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        let response = bob.request(method, same.clone());
+        assert_eq!(response["error"]["code"], -32602, "{method}: {response}");
     }
-    assert!(!bob.ask("tasks/list", json!({})).to_string().contains(&id));
+    assert!(
+        !bob.request("tasks/list", json!({}))
+            .to_string()
+            .contains(&id)
+    );
 }
 
 #[test]
 fn passthrough_keys_own_their_state() {
     let server = HttpServer::sandboxed(&[]);
-    let mut one = HttpSession::usual(&server, &[("x-api-key", "first-key-of-all")]);
-    let mut other = HttpSession::usual(&server, &[("x-api-key", "second-key-of-all")]);
+    let mut one = HttpSession::new(&server, &[("x-api-key", "first-key-of-all")]);
+    let mut other = HttpSession::new(&server, &[("x-api-key", "second-key-of-all")]);
     let id = cache_id(&one.call("web_search_exa", search()));
     assert_eq!(
         other.call("web_search_exa", json!({"cache_id": id}))["isError"],
         true
     );
-    // The same key in another session is the same person.
-    let mut again = HttpSession::usual(&server, &[("authorization", "Bearer first-key-of-all")]);
+    // The same key in another session identifies the same user.
+    let mut again = HttpSession::new(&server, &[("authorization", "Bearer first-key-of-all")]);
     assert_eq!(
         again.call("web_search_exa", json!({"cache_id": id}))["isError"],
         false
@@ -137,18 +145,18 @@ fn passthrough_keys_own_their_state() {
 
 #[test]
 fn anonymous_sessions_are_isolated() {
-    let server = HttpServer::upstream("http://127.0.0.1:1", &[("ENABLED_TOOLS", "notes")]);
-    let mut one = HttpSession::usual(&server, &[]);
-    let mut other = HttpSession::usual(&server, &[]);
+    let server = HttpServer::with_upstream("http://127.0.0.1:1", &[("ENABLED_TOOLS", "notes")]);
+    let mut one = HttpSession::new(&server, &[]);
+    let mut other = HttpSession::new(&server, &[]);
     one.call("create_note", json!({"title": "mine", "content": "secret"}));
     assert!(
-        one.ask("resources/list", json!({}))
+        one.request("resources/list", json!({}))
             .to_string()
             .contains("note:///")
     );
     assert!(
         !other
-            .ask("resources/list", json!({}))
+            .request("resources/list", json!({}))
             .to_string()
             .contains("note:///")
     );

@@ -1,4 +1,4 @@
-//! The quick start for a team, as it is written down: the same variables, paths, headers and bodies.
+//! The documented quick start for teams: the same variables, paths, headers and bodies.
 
 use serde_json::{Value, json};
 
@@ -24,16 +24,16 @@ const ADMIN: (&str, &str) = ("Authorization", "Bearer admin-secret");
 fn quick_start_user_and_admin() {
     let server = HttpServer::sandboxed(&VARIABLES);
 
-    // curl sends these by itself.
+    // The default headers of curl.
     let headers = [ALICE, ("User-Agent", "curl/8.5.0"), ("Accept", "*/*")];
-    let reply = server.post(&headers, &initialize("2024-11-05"));
-    assert_eq!(reply.status, 200);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
-    let answer = reply.json();
-    assert_eq!(answer["id"], 1);
-    assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
-    assert_eq!(answer["result"]["serverInfo"]["name"], "exa-mcp-server");
-    let session = reply
+    let response = server.post(&headers, &initialize("2024-11-05"));
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let body = response.json();
+    assert_eq!(body["id"], 1);
+    assert_eq!(body["result"]["protocolVersion"], "2024-11-05");
+    assert_eq!(body["result"]["serverInfo"]["name"], "exa-mcp-server");
+    let session = response
         .header("mcp-session-id")
         .expect("a session")
         .to_owned();
@@ -42,18 +42,18 @@ fn quick_start_user_and_admin() {
         "name": "web_search_exa", "arguments": {"query": "latest AI news"},
     }});
     let headers = [ALICE, ("Accept", "*/*"), ("Mcp-Session-Id", &session)];
-    let answer = server.post(&headers, &call).json();
-    assert_eq!(answer["result"]["isError"], false, "{answer}");
-    let text = answer["result"]["content"][0]["text"].as_str();
+    let body = server.post(&headers, &call).json();
+    assert_eq!(body["result"]["isError"], false, "{body}");
+    let text = body["result"]["content"][0]["text"].as_str();
     assert!(
         text.is_some_and(|text| text.starts_with("search: 10 of 10 results")),
-        "{answer}"
+        "{body}"
     );
 
     let usage = server.get("/mcp/usage", &[ALICE]);
     assert_eq!(usage.status, 200);
     let usage = usage.json();
-    let last_used = usage["lastUsedAt"].as_str().expect("a moment").to_owned();
+    let last_used = usage["lastUsedAt"].as_str().expect("a time").to_owned();
     assert!(last_used.ends_with('Z') && last_used.len() == "2025-12-05T10:30:00.000Z".len());
     for (name, value) in [
         ("userId", json!("alice")),
@@ -114,14 +114,14 @@ fn quick_start_user_and_admin() {
 fn quick_start_date_is_in_the_past() {
     let variables = [("USER_TOKENS", "alice-token:alice:2025-12-31")];
     let server = HttpServer::sandboxed(&variables);
-    for reply in [
+    for response in [
         server.post(&[ALICE], &initialize("2024-11-05")),
         server.get("/mcp/usage", &[ALICE]),
         server.get("/admin/tokens", &[ALICE]),
     ] {
-        assert_eq!(reply.status, 403);
+        assert_eq!(response.status, 403);
         assert_eq!(
-            reply.text(),
+            response.text(),
             r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Forbidden: Token has expired"},"id":null}"#
         );
     }
@@ -131,9 +131,9 @@ fn quick_start_date_is_in_the_past() {
 fn health_is_public() {
     let server = HttpServer::sandboxed(&VARIABLES);
     for path in ["/", "/health"] {
-        let reply = server.get(path, &[]);
-        assert_eq!(reply.status, 200);
-        let health = reply.json();
+        let response = server.get(path, &[]);
+        assert_eq!(response.status, 200);
+        let health = response.json();
         for (name, value) in [
             ("status", json!("ok")),
             ("server", json!("exa-mcp-server")),

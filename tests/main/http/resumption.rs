@@ -1,4 +1,4 @@
-//! Streams that were cut: every event id that was handed out can be resumed while the session lives.
+//! Interrupted streams can be resumed from every event id while the session exists.
 
 #[cfg(unix)]
 mod replicas;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{STREAMS, request, search};
+use super::{ACCEPT_EVENTS, request, search};
 use crate::support::{Events, HttpServer, HttpSession, Sandbox};
 
 /// The protocol versions whose streams can be resumed.
@@ -18,10 +18,10 @@ const VERSIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 const KEY: (&str, &str) = ("x-api-key", "some-key-of-mine");
 
-/// An event: its id, and its data.
+/// The id and the data of an event.
 type Event = (String, String);
 
-/// Reads events until one satisfies `is_last`, or to the end.
+/// Reads events until one satisfies `is_last`, or the stream ends.
 fn read_until(events: &mut Events, is_last: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut found = Vec::new();
     let (mut id, mut data) = (String::new(), String::new());
@@ -42,7 +42,7 @@ fn read_until(events: &mut Events, is_last: impl Fn(&Event) -> bool) -> Vec<Even
     found
 }
 
-/// The events of a body that has ended.
+/// Returns the events of a complete body.
 fn events_of(text: &str) -> Vec<Event> {
     let blocks = text.split("\n\n").filter(|block| !block.is_empty());
     let field = |block: &str, name: &str| {
@@ -53,7 +53,7 @@ fn events_of(text: &str) -> Vec<Event> {
     events.filter(|event| *event != Event::default()).collect()
 }
 
-/// The messages of events.
+/// Returns the messages of events.
 fn messages(events: &[Event]) -> Vec<&str> {
     let data = events.iter().map(|(_, data)| data.as_str());
     data.filter(|data| !data.is_empty()).collect()
@@ -61,28 +61,28 @@ fn messages(events: &[Event]) -> Vec<&str> {
 
 fn streaming<'a>(session: &'a HttpSession) -> Vec<(&'a str, &'a str)> {
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("content-type", "application/json")]);
+    headers.extend([ACCEPT_EVENTS, ("content-type", "application/json")]);
     headers
 }
 
-/// Makes a request whose answer is a stream, and reads it to its end.
-fn asked(server: &HttpServer, session: &HttpSession, message: &Value) -> Vec<Event> {
+/// Sends a request and reads its response stream to the end.
+fn request_events(server: &HttpServer, session: &HttpSession, message: &Value) -> Vec<Event> {
     let body = message.to_string();
-    let reply = server.send("POST", "/mcp", &streaming(session), body.as_bytes());
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    assert_eq!(reply.header("content-type"), Some("text/event-stream"));
-    events_of(&reply.text())
+    let response = server.send("POST", "/mcp", &streaming(session), body.as_bytes());
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    events_of(&response.text())
 }
 
-/// Listens to what the session says by itself.
+/// Opens the session's stream for messages from the server.
 fn listen(server: &HttpServer, session: &HttpSession) -> Events {
     let mut headers = session.headers();
     headers.push(("accept", "text/event-stream"));
     server.events("GET", "/mcp", &headers, b"")
 }
 
-/// Comes back with the id of an event.
-fn resumed(server: &HttpServer, session: &HttpSession, id: &str) -> Events {
+/// Resumes a stream after an event id.
+fn resume(server: &HttpServer, session: &HttpSession, id: &str) -> Events {
     let mut headers = session.headers();
     headers.extend([("accept", "text/event-stream"), ("last-event-id", id)]);
     let events = server.events("GET", "/mcp", &headers, b"");
@@ -92,18 +92,18 @@ fn resumed(server: &HttpServer, session: &HttpSession, id: &str) -> Events {
     events
 }
 
-/// The rest of a stream that has ended.
-fn rest(server: &HttpServer, session: &HttpSession, id: &str) -> Vec<Event> {
+/// Resumes a stream after an event id and reads it to the end.
+fn resume_to_end(server: &HttpServer, session: &HttpSession, id: &str) -> Vec<Event> {
     let mut headers = session.headers();
     headers.extend([("accept", "text/event-stream"), ("last-event-id", id)]);
-    let reply = server.get("/mcp", &headers);
-    assert_eq!(reply.status, 200, "{id}: {}", reply.text());
+    let response = server.get("/mcp", &headers);
+    assert_eq!(response.status, 200, "{id}: {}", response.text());
     assert_eq!(
-        reply.header("content-type"),
+        response.header("content-type"),
         Some("text/event-stream"),
         "{id}"
     );
-    events_of(&reply.text())
+    events_of(&response.text())
 }
 
 fn tool_call(id: u64, tool: &str, arguments: Value) -> Value {
@@ -127,7 +127,7 @@ fn has_text(text: &'static str) -> impl Fn(&Event) -> bool {
 fn finished_request_resumes_from_every_event_id() {
     for version in VERSIONS {
         let sandbox = Sandbox::start();
-        let server = HttpServer::upstream(&sandbox.url(), &[]);
+        let server = HttpServer::with_upstream(&sandbox.url(), &[]);
         let session = server.session(version, &[KEY]);
         let quick = [
             request(2, "ping", json!({})),
@@ -136,10 +136,10 @@ fn finished_request_resumes_from_every_event_id() {
         ];
         let mut streams: Vec<Vec<Event>> = quick
             .iter()
-            .map(|message| asked(&server, &session, message))
+            .map(|message| request_events(&server, &session, message))
             .collect();
         sandbox.fault("search", "delay=300");
-        streams.push(asked(
+        streams.push(request_events(
             &server,
             &session,
             &tool_call(5, "web_search_exa", search()),
@@ -148,7 +148,7 @@ fn finished_request_resumes_from_every_event_id() {
             "operation": "websets.create",
             "args": {"search": {"query": "banks", "count": 2}}, "wait_seconds": 10,
         });
-        streams.push(asked(
+        streams.push(request_events(
             &server,
             &session,
             &tool_call(6, "manage_websets", made),
@@ -163,9 +163,9 @@ fn finished_request_resumes_from_every_event_id() {
         for events in &streams {
             assert!(events.len() >= 2, "{version}: a priming event: {events:?}");
             for (at, (id, _)) in events.iter().enumerate() {
-                // Coming back does not use an event up.
+                // Resuming does not consume events.
                 for _ in 0..2 {
-                    let later = rest(&server, &session, id);
+                    let later = resume_to_end(&server, &session, id);
                     assert_eq!(later, events[at + 1..], "{version}: {id}");
                 }
             }
@@ -178,30 +178,30 @@ fn running_request_resumes_from_every_event_id() {
     for version in VERSIONS {
         let sandbox = Sandbox::start();
         sandbox.fault("search", "delay=4000");
-        let server = HttpServer::upstream(&sandbox.url(), &[]);
+        let server = HttpServer::with_upstream(&sandbox.url(), &[]);
         let session = server.session(version, &[KEY]);
         let body = tool_call(7, "web_search_exa", search()).to_string();
         let headers = streaming(&session);
         let mut cut = server.events("POST", "/mcp", &headers, body.as_bytes());
         let mut known = read_until(&mut cut, |_| true);
         drop(cut);
-        // Each connection is cut after its first event, if one comes before the answer.
+        // Each connection is closed after its first event, if one arrives before the response.
         for _ in 0..2 {
             let (id, _) = known.last().expect("an event");
-            let mut again = resumed(&server, &session, id);
+            let mut again = resume(&server, &session, id);
             if version == "2025-11-25" {
                 let event = read_until(&mut again, |_| true);
                 known.extend(event);
             }
         }
         let (id, _) = known.last().expect("an event").clone();
-        let last = rest(&server, &session, &id);
-        let last = messages(&last).last().expect("an answer").to_string();
+        let last = resume_to_end(&server, &session, &id);
+        let last = messages(&last).last().expect("a response").to_string();
         let last: Value = serde_json::from_str(&last).expect("JSON");
         assert_eq!(last["id"], 7, "{version}: {last}");
         assert_eq!(last["result"]["isError"], false, "{version}: {last}");
         for (id, _) in &known {
-            let later = rest(&server, &session, id);
+            let later = resume_to_end(&server, &session, id);
             let later = messages(&later);
             let answers = later.iter().filter(|data| data.contains("\"result\""));
             assert_eq!(answers.count(), 1, "{version}: {id}: {later:?}");
@@ -213,14 +213,14 @@ fn running_request_resumes_from_every_event_id() {
 fn two_connections_resume_the_same_request() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=1000");
-    let server = HttpServer::upstream(&sandbox.url(), &[]);
-    let session = HttpSession::usual(&server, &[KEY]);
+    let server = HttpServer::with_upstream(&sandbox.url(), &[]);
+    let session = HttpSession::new(&server, &[KEY]);
     let body = tool_call(7, "web_search_exa", search()).to_string();
     let mut first = server.events("POST", "/mcp", &streaming(&session), body.as_bytes());
     let begun = read_until(&mut first, |_| true);
     let (id, _) = begun.last().expect("an event");
-    // The first connection may look alive to the server for long after its client has lost it.
-    let mut second = resumed(&server, &session, id);
+    // To the server, the first connection may look open long after the client has lost it.
+    let mut second = resume(&server, &session, id);
     let second = read_until(&mut second, |_| false);
     let first = read_until(&mut first, |_| false);
     assert_eq!(messages(&first), messages(&second));
@@ -231,8 +231,8 @@ fn two_connections_resume_the_same_request() {
 fn cancelled_request_can_be_resumed() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=60000");
-    let server = HttpServer::upstream(&sandbox.url(), &[]);
-    let session = HttpSession::usual(&server, &[KEY]);
+    let server = HttpServer::with_upstream(&sandbox.url(), &[]);
+    let session = HttpSession::new(&server, &[KEY]);
     let body = tool_call(7, "web_search_exa", search()).to_string();
     let mut events = server.events("POST", "/mcp", &streaming(&session), body.as_bytes());
     let mut known = read_until(&mut events, |_| true);
@@ -241,7 +241,11 @@ fn cancelled_request_can_be_resumed() {
     assert_eq!(session.post(&cancel).status, 202);
     known.extend(read_until(&mut events, |_| false));
     for (at, (id, _)) in known.iter().enumerate() {
-        assert_eq!(rest(&server, &session, id), known[at + 1..], "{id}");
+        assert_eq!(
+            resume_to_end(&server, &session, id),
+            known[at + 1..],
+            "{id}"
+        );
     }
 }
 
@@ -255,10 +259,13 @@ fn immediate_error_has_no_event_id() {
             request(3, "resources/read", json!({"uri": "exa://nowhere"})),
         ] {
             let body = message.to_string();
-            // On a busy machine nothing may be there at once; a reply that is has a length.
+            // On a busy machine the response may become a stream; an immediate response has a length.
             let at_once = (0..100).find_map(|_| {
-                let reply = server.send("POST", "/mcp", &streaming(&session), body.as_bytes());
-                reply.header("content-length").is_some().then_some(reply)
+                let response = server.send("POST", "/mcp", &streaming(&session), body.as_bytes());
+                response
+                    .header("content-length")
+                    .is_some()
+                    .then_some(response)
             });
             let events = events_of(&at_once.expect("an error at once").text());
             let [(id, data)] = events.as_slice() else {
@@ -289,8 +296,8 @@ fn standalone_stream_resumes_from_every_event_id() {
             known.extend(read_until(&mut standing, has_text("list_changed")));
         }
         drop(standing);
-        let told = messages(&known).len();
-        assert!(told >= 3, "{version}: {known:?}");
+        let received = messages(&known).len();
+        assert!(received >= 3, "{version}: {known:?}");
         let ids: BTreeSet<&String> = known.iter().map(|(id, _)| id).collect();
         assert_eq!(
             ids.len(),
@@ -300,9 +307,9 @@ fn standalone_stream_resumes_from_every_event_id() {
         let is_primed = known.first().is_some_and(|(_, data)| data.is_empty());
         assert_eq!(is_primed, version == "2025-11-25", "{version}: {known:?}");
         for (at, (id, _)) in known.iter().enumerate() {
-            let mut again = resumed(&server, &session, id);
+            let mut again = resume(&server, &session, id);
             let missed = messages(&known[at + 1..]);
-            // Nothing else comes: what is told next is new.
+            // Nothing else arrives: the next message is new.
             session.call("create_note", note(10 + at));
             let mut found = Vec::new();
             while found.len() < missed.len() + 1 {
@@ -329,31 +336,31 @@ fn standalone_messages_go_to_one_connection() {
         ("EXA_MCP_KEEP_ALIVE", "1"),
     ];
     let server = HttpServer::sandboxed(&variables);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let open = || {
         let mut events = listen(&server, &session);
         read_until(&mut events, |_| true);
         events
     };
     let (mut older, mut newer) = (open(), open());
-    let tell = |number: usize| session.post(&tool_call(100, "create_note", note(number)));
-    assert_eq!(tell(1).status, 200);
+    let create_note = |number: usize| session.post(&tool_call(100, "create_note", note(number)));
+    assert_eq!(create_note(1).status, 200);
     let first = read_until(&mut newer, has_text("list_changed"));
     drop(newer);
-    // The server notices when it next sends something, and from then on tells the older one.
-    let is_told = AtomicBool::new(false);
+    // The server notices when it next sends something, and then uses the older stream.
+    let is_received = AtomicBool::new(false);
     let second = thread::scope(|scope| {
         scope.spawn(|| {
             for number in 2.. {
-                if is_told.load(Ordering::SeqCst) {
+                if is_received.load(Ordering::SeqCst) {
                     break;
                 }
-                tell(number);
+                create_note(number);
                 thread::sleep(Duration::from_millis(300));
             }
         });
         let second = read_until(&mut older, has_text("list_changed"));
-        is_told.store(true, Ordering::SeqCst);
+        is_received.store(true, Ordering::SeqCst);
         second
     });
     assert_eq!((messages(&first).len(), messages(&second).len()), (1, 1));
@@ -377,9 +384,9 @@ fn unknown_ids(version: &str) {
     let server = HttpServer::sandboxed(&variables);
     let other = server.session(version, &[]);
     let secret = json!({"query": "the-secret-of-another-session", "numResults": 1});
-    let foreign = asked(&server, &other, &tool_call(3, "web_search_exa", secret));
+    let foreign = request_events(&server, &other, &tool_call(3, "web_search_exa", secret));
     let mut session = server.session(version, &[]);
-    let own = asked(&server, &session, &request(2, "ping", json!({})));
+    let own = request_events(&server, &session, &request(2, "ping", json!({})));
     let (own, _) = own.first().expect("an event");
     let (front, _) = own.rsplit_once('-').expect("an id");
     let garbage = [
@@ -399,14 +406,14 @@ fn unknown_ids(version: &str) {
     unknown.push("x".repeat(4000));
     unknown.extend(foreign.into_iter().map(|(id, _)| id));
     for (number, id) in unknown.iter().enumerate() {
-        let mut fresh = resumed(&server, &session, id);
+        let mut fresh = resume(&server, &session, id);
         session.call("create_note", note(number));
-        let told = read_until(&mut fresh, has_text("list_changed"));
-        let data = messages(&told);
-        assert_eq!(data.len(), 1, "{version}: {id}: {told:?}");
+        let received = read_until(&mut fresh, has_text("list_changed"));
+        let data = messages(&received);
+        assert_eq!(data.len(), 1, "{version}: {id}: {received:?}");
         assert!(
             data[0].contains("list_changed"),
-            "{version}: {id}: {told:?}"
+            "{version}: {id}: {received:?}"
         );
     }
 }
@@ -414,8 +421,8 @@ fn unknown_ids(version: &str) {
 #[test]
 fn event_ids_end_with_their_session() {
     let server = HttpServer::sandboxed(&[]);
-    let session = HttpSession::usual(&server, &[]);
-    let events = asked(&server, &session, &request(2, "ping", json!({})));
+    let session = HttpSession::new(&server, &[]);
+    let events = request_events(&server, &session, &request(2, "ping", json!({})));
     let (id, _) = events.first().expect("an event");
     let ended = server.send("DELETE", "/mcp", &session.headers(), b"");
     assert_eq!(ended.status, 204);

@@ -1,62 +1,61 @@
-//! Runs whose start is not answered in the usual way: they are charged, counted, and nobody else's.
+//! Runs whose start fails or is interrupted: they are charged, counted, and stay with their owner.
 
 use std::io::Write;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::admin::{Admin, store};
 use super::bearer;
-use crate::support::{HttpServer, HttpSession, Part, Recorder, Reply, Seen};
+use crate::support::{
+    HttpServer, HttpSession, Part, RecordedRequest, Recorder, Response, eventually,
+};
 
 const ADMIN: (&str, &str) = ("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests");
 
-/// How long something may take that happens in the background.
-const PATIENCE: Duration = Duration::from_secs(40);
-
-/// What a run costs in the end.
+/// The cost of a completed run.
 const COST: f64 = 0.3;
 
-/// How the next start is answered.
+/// How the mock responds to the next start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Start {
-    /// With the run.
-    Well,
-    /// The run is made, and something on the way answers with this status.
+    /// Responds with the run.
+    Success,
+    /// Creates the run, but a gateway responds with this status.
     Gateway(u16),
-    /// Nothing is made, and the answer has this status.
-    NotMade(u16),
-    /// The stream of events ends after the first one.
+    /// Creates nothing and responds with this status.
+    Rejected(u16),
+    /// Closes the event stream after the first event.
     CutStream,
-    /// Nothing follows the first event of the stream.
+    /// Keeps the event stream open after the first event.
     SilentStream,
 }
 
-/// A stand-in for Exa.
+/// A mock of Exa.
 #[derive(Clone)]
-struct Exa(Arc<Mutex<State>>);
+struct MockExa(Arc<Mutex<State>>);
 
 struct State {
     start: Start,
-    /// The runs, each with what was sent.
+    /// The request of each run.
     runs: Vec<Value>,
     are_over: bool,
 }
 
-impl Exa {
+impl MockExa {
     fn start() -> (Self, Recorder) {
         let state = State {
-            start: Start::Well,
+            start: Start::Success,
             runs: Vec::new(),
             are_over: false,
         };
         let exa = Self(Arc::new(Mutex::new(state)));
         let own = exa.clone();
-        let recorder = Recorder::start(move |seen, _| own.answer(seen));
+        let recorder = Recorder::start(move |request, _| own.respond(request));
         (exa, recorder)
     }
 
@@ -76,35 +75,35 @@ impl Exa {
         self.with(|state| state.are_over = true);
     }
 
-    fn answer(&self, seen: &Seen) -> Reply {
+    fn respond(&self, request: &RecordedRequest) -> Response {
         self.with(|state| {
-            let path = seen.path().to_owned();
-            if seen.method == "POST" && path == "/search" {
-                return Reply::json(200, &json!({"results": [], "costDollars": {"total": 0}}));
+            let path = request.path().to_owned();
+            if request.method == "POST" && path == "/search" {
+                return Response::json(200, &json!({"results": [], "costDollars": {"total": 0}}));
             }
-            if seen.method == "POST" && path.ends_with("/agent/runs") {
-                return state.begin(seen);
+            if request.method == "POST" && path.ends_with("/agent/runs") {
+                return state.start_run(request);
             }
             if path.ends_with("/agent/runs") {
                 let all: Vec<Value> = (0..state.runs.len()).rev().map(|n| state.show(n)).collect();
-                return Reply::json(200, &json!({"data": all, "hasMore": false}));
+                return Response::json(200, &json!({"data": all, "hasMore": false}));
             }
             let number = path.rsplit('_').next().and_then(|n| n.parse().ok());
             match number.filter(|number| *number < state.runs.len()) {
-                Some(number) => Reply::json(200, &state.show(number)),
-                None => Reply::json(404, &json!({"error": "no such run"})),
+                Some(number) => Response::json(200, &state.show(number)),
+                None => Response::json(404, &json!({"error": "no such run"})),
             }
         })
     }
 }
 
 impl State {
-    fn begin(&mut self, seen: &Seen) -> Reply {
-        if let Start::NotMade(status) = self.start {
-            return Reply::json(status, &json!({"error": "gateway"}));
+    fn start_run(&mut self, request: &RecordedRequest) -> Response {
+        if let Start::Rejected(status) = self.start {
+            return Response::json(status, &json!({"error": "gateway"}));
         }
         let created = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-        let request = seen.json();
+        let request = request.json();
         self.runs
             .push(json!({"createdAt": created, "request": request}));
         let run = self.show(self.runs.len() - 1);
@@ -113,13 +112,13 @@ impl State {
             Part::text(format!("event: agent_run.created\ndata: {data}\n\n"))
         };
         match self.start {
-            Start::Gateway(status) => Reply::json(status, &json!({"error": "gateway"})),
-            Start::CutStream => Reply::events([event(), Part::Cut]),
+            Start::Gateway(status) => Response::json(status, &json!({"error": "gateway"})),
+            Start::CutStream => Response::events([event(), Part::Disconnect]),
             Start::SilentStream => {
-                let (told, _) = mpsc::channel();
-                Reply::events([event(), Part::Silence(told)])
+                let (disconnected, _) = mpsc::channel();
+                Response::events([event(), Part::WaitForClose(disconnected)])
             }
-            Start::Well | Start::NotMade(_) => Reply::json(200, &run),
+            Start::Success | Start::Rejected(_) => Response::json(200, &run),
         }
     }
 
@@ -139,29 +138,29 @@ impl State {
 
 fn server(recorder: &Recorder, variables: &[(&str, &str)]) -> HttpServer {
     let variables = [&[ADMIN], variables].concat();
-    HttpServer::upstream(&recorder.url(), &variables)
+    HttpServer::with_upstream(&recorder.url(), &variables)
 }
 
 fn api(server: &HttpServer, token: &str, operation: &str, args: Value) -> Value {
-    let shown = bearer(token);
-    let reply = server.stateless(
-        &[("authorization", &shown)],
+    let authorization = bearer(token);
+    let response = server.send_stateless(
+        &[("authorization", &authorization)],
         "tools/call",
         call(operation, args),
     );
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    reply.json()["result"].clone()
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.json()["result"].clone()
 }
 
 fn call(operation: &str, args: Value) -> Value {
     json!({"name": "exa_api", "arguments": {"operation": operation, "args": args}})
 }
 
-/// Starts a run as a task; gives its id.
-fn begin(session: &mut HttpSession<'_>, args: Value) -> Value {
+/// Starts a run as a task and returns its id.
+fn start_run(session: &mut HttpSession<'_>, args: Value) -> Value {
     let mut call = call("agent.runs.create", args);
     call["task"] = json!({"ttl": 600_000});
-    let task = session.ask("tools/call", call);
+    let task = session.request("tools/call", call);
     let id = task["result"]["task"]["taskId"].clone();
     assert!(id.is_string(), "{task}");
     id
@@ -174,21 +173,13 @@ fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
 }
 
 #[track_caller]
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        sleep(Duration::from_millis(100));
-    }
-}
-
 fn limit(result: &Value) -> &Value {
     &result["structuredContent"]["error"]["limit"]
 }
 
 #[test]
 fn run_start_behind_a_gateway_error_is_charged() {
-    let (exa, recorder) = Exa::start();
+    let (exa, recorder) = MockExa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
     for (status, cost) in [
@@ -208,8 +199,8 @@ fn run_start_behind_a_gateway_error_is_charged() {
         let result = api(&server, &token, "agent.runs.create", run);
         assert_eq!(result["isError"], true, "{status}: {result}");
         eventually(&format!("{status}"), || money(&admin, &id) == (cost, 0.0));
-        // Nothing else is charged for such an answer.
-        exa.set(Start::Well);
+        // Such a response charges nothing else.
+        exa.set(Start::Success);
     }
     let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
     let missing = json!({"runId": "agent_run_999"});
@@ -219,26 +210,26 @@ fn run_start_behind_a_gateway_error_is_charged() {
 
 #[test]
 fn recovered_run_is_charged_its_real_cost() {
-    let (exa, recorder) = Exa::start();
+    let (exa, recorder) = MockExa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
     let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
-    let shown = bearer(&token);
-    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let authorization = bearer(&token);
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
     exa.set(Start::Gateway(504));
-    let task = begin(&mut session, json!({"query": "q", "effort": "high"}));
-    eventually("it is made", || exa.runs() == 1);
-    exa.set(Start::Well);
+    let task = start_run(&mut session, json!({"query": "q", "effort": "high"}));
+    eventually("the run is created", || exa.runs() == 1);
+    exa.set(Start::Success);
     exa.end_runs();
-    let result = session.ask("tasks/result", json!({"taskId": task}));
+    let result = session.request("tasks/result", json!({"taskId": task}));
     assert_eq!(result["result"]["isError"], false, "{result}");
     assert_eq!(exa.runs(), 1, "started once");
-    eventually("its cost is charged", || money(&admin, &id) == (COST, 0.0));
+    eventually("the cost is charged", || money(&admin, &id) == (COST, 0.0));
 }
 
 #[test]
 fn run_with_a_cut_stream_is_followed_for_billing() {
-    let (exa, recorder) = Exa::start();
+    let (exa, recorder) = MockExa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
     let limits = json!({"dollarsPerDay": 20, "concurrentCalls": 1});
@@ -252,12 +243,12 @@ fn run_with_a_cut_stream_is_followed_for_billing() {
         (0.0, 5.0),
         "the run keeps its reservation"
     );
-    exa.set(Start::Well);
+    exa.set(Start::Success);
     let another = json!({"query": "another", "effort": "low"});
     let refused = api(&server, &token, "agent.runs.create", another.clone());
     assert_eq!(limit(&refused), "concurrentCalls", "{refused}");
     exa.end_runs();
-    eventually("its real cost is charged", || {
+    eventually("the actual cost is charged", || {
         money(&admin, &id) == (COST, 0.0)
     });
     let result = api(&server, &token, "agent.runs.create", another);
@@ -266,24 +257,24 @@ fn run_with_a_cut_stream_is_followed_for_billing() {
 
 #[test]
 fn run_is_charged_after_the_client_disconnects() {
-    let (exa, recorder) = Exa::start();
+    let (exa, recorder) = MockExa::start();
     let server = server(&recorder, &[]);
     let admin = Admin(&server);
     let limits = json!({"dollarsPerDay": 20, "concurrentCalls": 1});
     let (token, id) = admin.create(&json!({"limits": limits}));
     exa.set(Start::SilentStream);
-    let shown = bearer(&token);
+    let authorization = bearer(&token);
     let run = call("agent.runs.create", json!({"query": "q", "stream": true}));
-    let request = server.stateless_request(&[("authorization", &shown)], "tools/call", run);
+    let request = server.stateless_request(&[("authorization", &authorization)], "tools/call", run);
     let mut client = server.connect();
     client.write_all(&request).expect("a request");
-    eventually("it is started", || exa.runs() == 1);
-    // The first event follows at once.
+    eventually("the run is started", || exa.runs() == 1);
+    // The first event arrives immediately.
     sleep(Duration::from_millis(500));
     client.shutdown(Shutdown::Both).expect("an open connection");
     drop(client);
-    exa.set(Start::Well);
-    // The call itself has ended when calls that start nothing are let in again.
+    exa.set(Start::Success);
+    // The call has ended once other calls are accepted again.
     eventually("the call has ended", || {
         api(&server, &token, "search", json!({"query": "q"}))["isError"] == false
     });
@@ -296,36 +287,41 @@ fn run_is_charged_after_the_client_disconnects() {
     let refused = api(&server, &token, "agent.runs.create", another);
     assert_eq!(limit(&refused), "concurrentCalls", "{refused}");
     exa.end_runs();
-    eventually("its real cost is charged", || {
+    eventually("the actual cost is charged", || {
         money(&admin, &id) == (COST, 0.0)
     });
 }
 
-/// What comes of a task whose start never arrives, after another user has started this.
-fn after_another(is_kept: bool, is_task: bool, others: Value, own: Value) -> (Value, usize) {
-    let (exa, recorder) = Exa::start();
+/// Recovers a task whose start was lost, after another user has started a similar run.
+fn recover_after_other_user(
+    has_store: bool,
+    is_task: bool,
+    others: Value,
+    own: Value,
+) -> (Value, usize) {
+    let (exa, recorder) = MockExa::start();
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder);
     let variables = [("EXA_MCP_STORE", store.as_str())];
-    let variables = if is_kept { &variables[..] } else { &[] };
+    let variables = if has_store { &variables[..] } else { &[] };
     let server = server(&recorder, variables);
     let admin = Admin(&server);
     let [ann, bob] = ["ann", "bob"].map(|user| admin.create(&json!({"userId": user})).0);
     if is_task {
-        let shown = bearer(&bob);
-        let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
-        begin(&mut session, others);
+        let authorization = bearer(&bob);
+        let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
+        start_run(&mut session, others);
     } else {
         let result = api(&server, &bob, "agent.runs.create", others);
         assert_eq!(result["isError"], false, "{result}");
     }
-    eventually("it is started", || exa.runs() == 1);
+    eventually("the run is started", || exa.runs() == 1);
     sleep(Duration::from_millis(500));
-    exa.set(Start::NotMade(502));
-    let shown = bearer(&ann);
-    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
-    let task = begin(&mut session, own);
-    let result = session.ask("tasks/result", json!({"taskId": task}));
+    exa.set(Start::Rejected(502));
+    let authorization = bearer(&ann);
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
+    let task = start_run(&mut session, own);
+    let result = session.request("tasks/result", json!({"taskId": task}));
     (result["result"].clone(), exa.runs())
 }
 
@@ -341,10 +337,11 @@ fn recovery_ignores_runs_of_other_users() {
         (false, false, json!({"query": "q", "effort": "low"})),
     ];
     scope(|scope| {
-        for (is_kept, is_task, own) in cases {
+        for (has_store, is_task, own) in cases {
             scope.spawn(move || {
-                let (result, runs) = after_another(is_kept, is_task, of("bob"), own.clone());
-                let case = format!("{own} {is_kept} {is_task}: {result}");
+                let (result, runs) =
+                    recover_after_other_user(has_store, is_task, of("bob"), own.clone());
+                let case = format!("{own} {has_store} {is_task}: {result}");
                 assert_eq!(result["isError"], true, "{case}");
                 assert!(result.to_string().contains("502"), "{case}");
                 assert_eq!(runs, 1, "{case}");

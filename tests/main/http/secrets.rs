@@ -1,9 +1,9 @@
-//! Keys and tokens show up nowhere: not in logs, not in answers, not in files.
+//! Keys and tokens never appear in logs, responses or files.
 
 use serde_json::json;
 
-use super::{STREAMS, bearer, request, search};
-use crate::support::{HttpServer, HttpSession, Recorder, Reply, USUAL, initialize};
+use super::{ACCEPT_EVENTS, bearer, request, search};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, Recorder, Response, initialize};
 
 const SECRETS: [&str; 5] = [
     "hunter2-client-key",
@@ -14,17 +14,17 @@ const SECRETS: [&str; 5] = [
 ];
 
 #[track_caller]
-fn assert_clean(place: &str, text: &str) {
+fn assert_clean(source: &str, text: &str) {
     for secret in SECRETS {
-        assert!(!text.contains(secret), "{secret} in {place}: {text}");
+        assert!(!text.contains(secret), "{secret} in {source}: {text}");
     }
 }
 
-/// An upstream that echoes the key, as some proxies do.
-fn telltale() -> Recorder {
-    Recorder::start(|seen, _| {
-        let key = seen.header("x-api-key").join(",");
-        Reply::json(
+/// Starts an upstream that echoes the key, as some proxies do.
+fn echoing_upstream() -> Recorder {
+    Recorder::start(|request, _| {
+        let key = request.header("x-api-key").join(",");
+        Response::json(
             400,
             &json!({"error": format!("bad key {key}"), "requestId": "r"}),
         )
@@ -34,34 +34,34 @@ fn telltale() -> Recorder {
 #[test]
 fn client_keys_are_not_logged_or_returned() {
     for level in ["debug", "trace"] {
-        let exa = telltale();
+        let exa = echoing_upstream();
         let variables = [
             ("EXA_MCP_LOG_LEVEL", level),
             ("EXA_MCP_ALLOW_KEY_IN_URL", "true"),
         ];
-        let server = HttpServer::upstream(&exa.url(), &variables);
+        let server = HttpServer::with_upstream(&exa.url(), &variables);
         let key = [("x-api-key", "hunter2-client-key")];
-        let mut session = HttpSession::usual(&server, &key);
-        let answer = session.ask(
+        let mut session = HttpSession::new(&server, &key);
+        let body = session.request(
             "tools/call",
             json!({"name": "web_search_exa", "arguments": search()}),
         );
-        assert_clean("an answer", &answer.to_string());
+        assert_clean("an answer", &body.to_string());
         let path = "/mcp?exaApiKey=hunter2-url-key";
-        let mut session = HttpSession::begin(&server, path, USUAL, &[]);
-        let answer = session.ask(
+        let mut session = HttpSession::with_version(&server, path, DEFAULT_VERSION, &[]);
+        let body = session.request(
             "tools/call",
             json!({"name": "web_search_exa", "arguments": search()}),
         );
-        assert_clean("an answer", &answer.to_string());
+        assert_clean("an answer", &body.to_string());
         let call = json!({"name": "web_search_exa", "arguments": search()});
-        let reply = server.stateless(&[key[0], STREAMS], "tools/call", call);
-        assert_clean("an answer", &reply.text());
-        for reply in [
+        let response = server.send_stateless(&[key[0], ACCEPT_EVENTS], "tools/call", call);
+        assert_clean("an answer", &response.text());
+        for response in [
             server.post_to(
                 "/nowhere?exaApiKey=hunter2-url-key",
                 &key,
-                &initialize(USUAL),
+                &initialize(DEFAULT_VERSION),
             ),
             server.post(
                 &[key[0], ("mcp-session-id", "x")],
@@ -70,7 +70,7 @@ fn client_keys_are_not_logged_or_returned() {
             server.send("POST", path, &key, b"{"),
             server.get("/health?exaApiKey=hunter2-url-key", &key),
         ] {
-            assert_clean("an answer", &reply.text());
+            assert_clean("an answer", &response.text());
         }
         assert_clean("the log", &server.log());
         assert!(
@@ -85,20 +85,20 @@ fn client_keys_are_not_logged_or_returned() {
 fn requests_and_results_are_not_logged() {
     for level in ["debug", "trace"] {
         let secret = json!({"id": "webhook_1", "secret": "hunter2-of-a-webhook"});
-        let exa = Recorder::always(Reply::json(200, &secret));
-        let server = HttpServer::upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", level)]);
+        let exa = Recorder::always(Response::json(200, &secret));
+        let server = HttpServer::with_upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", level)]);
         let key = ("x-api-key", "hunter2-client-key");
         let question = json!({"query": "a-private-question", "numResults": 1});
         let hook = json!({"operation": "webhooks.create", "args": {
             "events": ["webset.created"], "url": "https://a.example/h?tok=a-private-question",
         }});
-        let mut session = HttpSession::usual(&server, &[key]);
+        let mut session = HttpSession::new(&server, &[key]);
         for (name, arguments) in [("web_search_exa", question), ("manage_websets", hook)] {
             let call = json!({"name": name, "arguments": arguments});
-            session.ask("tools/call", call.clone());
-            server.stateless(&[key], "tools/call", call);
+            session.request("tools/call", call.clone());
+            server.send_stateless(&[key], "tools/call", call);
         }
-        session.ask("tools/call", json!({"name": "a-private-question"}));
+        session.request("tools/call", json!({"name": "a-private-question"}));
         let note = json!({"progressToken": 1, "progress": 1, "message": "a-private-question"});
         let note = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": note});
         session.post(&note);
@@ -117,7 +117,7 @@ fn requests_and_results_are_not_logged() {
 fn tokens_are_not_logged_returned_or_stored() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
-    let exa = telltale();
+    let exa = echoing_upstream();
     let variables = [
         ("EXA_MCP_LOG_LEVEL", "trace"),
         ("MCP_AUTH_TOKEN", "hunter2-admin-token"),
@@ -125,25 +125,25 @@ fn tokens_are_not_logged_returned_or_stored() {
         ("EXA_API_KEY", "hunter2-pool-key"),
         ("EXA_MCP_STORE", &store),
     ];
-    let server = HttpServer::upstream(&exa.url(), &variables);
+    let server = HttpServer::with_upstream(&exa.url(), &variables);
     let ann = bearer("hunter2-token-of-ann");
-    let mut session = HttpSession::usual(&server, &[("authorization", &ann)]);
-    let answer = session.ask(
+    let mut session = HttpSession::new(&server, &[("authorization", &ann)]);
+    let body = session.request(
         "tools/call",
         json!({"name": "web_search_exa", "arguments": search()}),
     );
-    assert_clean("an answer", &answer.to_string());
+    assert_clean("an answer", &body.to_string());
     let admin = bearer("hunter2-admin-token");
-    for (path, shown) in [
+    for (path, authorization) in [
         ("/admin/tokens", &admin),
         ("/admin/tokens", &ann),
         ("/mcp/usage", &ann),
         ("/health", &ann),
         ("/", &admin),
     ] {
-        let reply = server.get(path, &[("authorization", shown)]);
-        assert_clean(path, &reply.text());
-        let headers = format!("{:?}", reply.headers);
+        let response = server.get(path, &[("authorization", authorization)]);
+        assert_clean(path, &response.text());
+        let headers = format!("{:?}", response.headers);
         assert_clean(path, &headers);
     }
     assert_clean("the log", &server.log());

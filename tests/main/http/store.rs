@@ -1,4 +1,4 @@
-//! A store that is full says so, and one that is closed leaves everything in its file.
+//! A full store reports an error, and a closed store has all data in its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,42 +8,42 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{HttpServer, McpServer, Program, RedisServer, USUAL, signal};
+use crate::support::{DEFAULT_VERSION, HttpServer, McpServer, Program, RedisServer, signal};
 
-/// How long `/health` may take to notice: it looks every five seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long `/health` may take to notice a change: it checks every five seconds.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many notes make a store full, at most.
-const MANY: usize = 200;
+/// The maximum number of notes that fill a store.
+const MAX_NOTES: usize = 200;
 
 fn sqlite(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
-/// Makes a note of so many letters; says whether it was kept.
+/// Creates a note of this length; returns whether it was stored.
 fn note(server: &HttpServer, letters: usize) -> bool {
     let params =
         json!({"name": "create_note", "arguments": {"title": "t", "content": "x".repeat(letters)}});
-    let reply = server.stateless(&[], "tools/call", params);
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    let answer = match reply.header("content-type") {
-        Some("text/event-stream") => reply.events().pop().expect("an event"),
-        _ => reply.json(),
+    let response = server.send_stateless(&[], "tools/call", params);
+    assert_eq!(response.status, 200, "{}", response.text());
+    let body = match response.header("content-type") {
+        Some("text/event-stream") => response.events().pop().expect("an event"),
+        _ => response.json(),
     };
-    answer["result"]["isError"] == false
+    body["result"]["isError"] == false
 }
 
 fn fill(server: &HttpServer) {
     for letters in [50_000, 5_000, 500] {
-        let full = (0..MANY).any(|_| !note(server, letters));
+        let full = (0..MAX_NOTES).any(|_| !note(server, letters));
         assert!(full, "the store is never full");
     }
 }
 
-/// Waits until `/health` says this of the store.
+/// Waits until `/health` reports this state of the store.
 #[track_caller]
 fn await_store(server: &HttpServer, store: &str, status: &str) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let health = server.get("/health", &[]).json();
         if health["store"] == store && health["status"] == status {
@@ -61,15 +61,15 @@ fn health_reports_a_full_disk() {
     let program = Program::new(["--sandbox", "http", "--listen", "127.0.0.1:0"])
         .env("EXA_MCP_STORE", &store)
         .env("ENABLED_TOOLS", "notes")
-        // One mebibyte for the file, and one for its log.
-        .with_files_up_to(2_048);
+        // 1 MiB.
+        .with_file_size_limit(2_048);
     let server = HttpServer::start(program);
     await_store(&server, "ok", "ok");
     fill(&server);
     await_store(&server, "unavailable", "degraded");
-    // What needs no store goes on.
+    // Requests that need no store still succeed.
     assert_eq!(server.get("/health", &[]).status, 200);
-    let tools = server.stateless(&[], "tools/list", json!({}));
+    let tools = server.send_stateless(&[], "tools/list", json!({}));
     assert_eq!(tools.status, 200);
 }
 
@@ -89,19 +89,19 @@ fn health_check_leaves_no_files() {
 
 #[test]
 fn health_reports_a_full_redis_and_its_recovery() {
-    let redis = RedisServer::with(&["--maxmemory-policy", "noeviction"]);
+    let redis = RedisServer::with_options(&["--maxmemory-policy", "noeviction"]);
     let url = redis.url();
     let server = HttpServer::sandboxed(&[("EXA_MCP_STORE", &url), ("ENABLED_TOOLS", "notes")]);
     await_store(&server, "ok", "ok");
-    redis.say(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+    redis.command(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
     await_store(&server, "unavailable", "degraded");
-    redis.say(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
     await_store(&server, "ok", "ok");
 }
 
-/// Notes in a copy of the store's file, without the files beside it.
+/// Returns the number of notes in a copy of the store's file, without its journal files.
 #[track_caller]
-fn notes_of_file_alone(path: &Path) -> i64 {
+fn notes_in_copied_file(path: &Path) -> i64 {
     let log = PathBuf::from(format!("{}-wal", path.display()));
     let left = fs::metadata(&log).map_or(0, |log| log.len());
     assert_eq!(left, 0, "bytes in the log");
@@ -127,9 +127,9 @@ fn http_shutdown_flushes_the_database() {
         for letters in [10, 1_000, 90_000] {
             assert!(note(&server, letters));
         }
-        signal(server.id(), name);
+        signal(server.process_id(), name);
         assert_eq!(server.wait(), Some(0), "{}", server.log());
-        assert_eq!(notes_of_file_alone(&path), 3 * round);
+        assert_eq!(notes_in_copied_file(&path), 3 * round);
     }
 }
 
@@ -140,24 +140,24 @@ fn stdio_shutdown_flushes_the_database() {
     for round in 1..=2 {
         let program = Program::new(["--sandbox", "--tools", "notes"]);
         let program = program.env("EXA_MCP_STORE", &sqlite(&path));
-        let mut server = McpServer::connect(program, USUAL);
+        let mut server = McpServer::connect(program, DEFAULT_VERSION);
         for letters in [10, 90_000] {
             let arguments = json!({"title": "t", "content": "x".repeat(letters)});
             let params = json!({"name": "create_note", "arguments": arguments});
-            let answer: Value = server.ask("tools/call", params);
-            assert_eq!(answer["result"]["isError"], false, "{answer}");
+            let body: Value = server.request("tools/call", params);
+            assert_eq!(body["result"]["isError"], false, "{body}");
         }
         if round == 1 {
             server.terminate();
             server.wait();
         } else {
-            server.end();
+            server.shut_down();
         }
-        assert_eq!(notes_of_file_alone(&path), 2 * round);
+        assert_eq!(notes_in_copied_file(&path), 2 * round);
     }
 }
 
-/// A server that ends must not disturb one that goes on with the same file.
+/// A server that exits must not disturb another one with the same file.
 #[test]
 fn shutdown_leaves_the_database_to_other_servers() {
     let folder = tempfile::tempdir().unwrap();
@@ -170,10 +170,10 @@ fn shutdown_leaves_the_database_to_other_servers() {
     let mut first = HttpServer::sandboxed(&variables);
     let mut second = HttpServer::sandboxed(&variables);
     assert!(note(&first, 1_000) && note(&second, 1_000));
-    signal(first.id(), "TERM");
+    signal(first.process_id(), "TERM");
     assert_eq!(first.wait(), Some(0));
     assert!(note(&second, 1_000));
-    signal(second.id(), "TERM");
+    signal(second.process_id(), "TERM");
     assert_eq!(second.wait(), Some(0));
-    assert_eq!(notes_of_file_alone(&path), 3);
+    assert_eq!(notes_in_copied_file(&path), 3);
 }

@@ -1,22 +1,22 @@
-//! A Redis that lost its data, was replaced, paused, or taken over by a newer release.
+//! A Redis that lost its data, was replaced or paused, or was upgraded by a newer release.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{bearer, eventually};
-use crate::support::{HttpServer, Program, RedisServer, Sandbox};
+use super::bearer;
+use crate::support::{HttpServer, Program, RedisServer, Sandbox, eventually};
 
 const ADMIN: &str = "the-admin-token";
 
-/// Servers that can be started one by one on one Redis.
-struct Stage {
+/// Servers that are started one by one with the same Redis.
+struct Fixture {
     redis: RedisServer,
     sandbox: Sandbox,
     secret: Option<&'static str>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(secret: Option<&'static str>) -> Self {
         Self {
             redis: RedisServer::start(),
@@ -42,10 +42,10 @@ impl Stage {
         HttpServer::start(self.program(self.secret))
     }
 
-    /// Documents of a kind that Redis holds.
-    fn kept(&self, collection: &str) -> usize {
+    /// Returns the number of documents in a collection.
+    fn document_count(&self, collection: &str) -> usize {
         let keys = format!("exa-mcp:doc:{collection}:*");
-        let answer = self.redis.say(&["KEYS", &keys]).expect("an answer");
+        let answer = self.redis.command(&["KEYS", &keys]).expect("a response");
         let count = answer
             .lines()
             .next()
@@ -62,13 +62,18 @@ fn post(server: &HttpServer, path: &str, body: &Value) -> Value {
         ("authorization", admin.as_str()),
         ("content-type", "application/json"),
     ];
-    let reply = server.send("POST", path, &headers, body.to_string().as_bytes());
-    assert!(reply.status < 300, "{} {}", reply.status, reply.text());
-    reply.json()
+    let response = server.send("POST", path, &headers, body.to_string().as_bytes());
+    assert!(
+        response.status < 300,
+        "{} {}",
+        response.status,
+        response.text()
+    );
+    response.json()
 }
 
-/// Makes a token and gives its text.
-fn make(server: &HttpServer, user: &str) -> String {
+/// Creates a token and returns its text.
+fn create_token(server: &HttpServer, user: &str) -> String {
     let made = post(server, "/admin/tokens", &json!({"userId": user}));
     made["token"].as_str().expect("a token").to_owned()
 }
@@ -94,36 +99,40 @@ fn status(server: &HttpServer, token: &str) -> u16 {
         .status
 }
 
-/// Checks that nothing is served, and that everybody is told why.
+/// Asserts that the server rejects all requests and gives the reason.
 #[track_caller]
-fn assert_refuses(server: &HttpServer, store: &str, part: &str) {
+fn assert_unavailable(server: &HttpServer, store: &str, part: &str) {
     let token = bearer("a-token");
     let refusal = || server.get("/mcp/usage", &[("authorization", &token)]);
-    // While Redis starts again, it does not answer; that is another reason.
-    eventually("the server refuses", || {
-        let reply = refusal();
-        reply.status == 503 && reply.text().contains(part)
+    // While Redis restarts, the reason is that it does not respond.
+    eventually("the server rejects requests", || {
+        let response = refusal();
+        response.status == 503 && response.text().contains(part)
     });
     let admin = bearer(ADMIN);
     for path in ["/mcp/usage", "/admin/tokens", "/mcp", "/sse"] {
-        let reply = server.get(path, &[("authorization", &admin)]);
-        assert_eq!(reply.status, 503, "{path}");
-        assert!(reply.text().contains(part), "{path}: {}", reply.text());
+        let response = server.get(path, &[("authorization", &admin)]);
+        assert_eq!(response.status, 503, "{path}");
+        assert!(
+            response.text().contains(part),
+            "{path}: {}",
+            response.text()
+        );
     }
     let health = server.get("/health", &[]);
-    let told = health.json();
-    assert_eq!(health.status, 503, "{told}");
+    let body = health.json();
+    assert_eq!(health.status, 503, "{body}");
     assert_eq!(
-        (&told["status"], &told["store"]),
+        (&body["status"], &body["store"]),
         (&json!("unhealthy"), &json!(store))
     );
-    assert!(told["problem"].to_string().contains(part), "{told}");
+    assert!(body["problem"].to_string().contains(part), "{body}");
     assert!(server.log().contains(part), "{}", server.log());
 }
 
 fn assert_serves(server: &HttpServer) {
-    // How the store is, is looked at every few seconds.
-    eventually("the server serves", || {
+    // The server checks the store every few seconds.
+    eventually("the server accepts requests", || {
         let health = server.get("/health", &[]).json();
         health["status"] == "ok" && status(server, "a-token") == 200
     });
@@ -133,43 +142,44 @@ const REPLACED: &str = "lost its data or was replaced";
 
 #[test]
 fn rejects_redis_that_lost_its_data() {
-    let mut stage = Stage::new(None);
+    let mut fixture = Fixture::new(None);
     for restarted in [false, true] {
-        let (one, two) = (stage.server(), stage.server());
-        let made = make(&one, "eve");
+        let (one, two) = (fixture.server(), fixture.server());
+        let made = create_token(&one, "eve");
         revoke(&one, "bob");
-        eventually("the other server hears of it", || {
+        eventually("the other server learns about it", || {
             status(&two, &made) == 200 && status(&two, "b-token") == 403
         });
-        match restarted {
-            false => drop(stage.redis.say(&["FLUSHALL"])),
-            true => stage.redis.restart_empty(),
+        if restarted {
+            fixture.redis.restart_empty()
+        } else {
+            drop(fixture.redis.command(&["FLUSHALL"]))
         }
         for server in [&one, &two] {
-            assert_refuses(server, "replaced", REPLACED);
-            // Whoever restarts now should know which tokens come back.
+            assert_unavailable(server, "replaced", REPLACED);
+            // An operator who restarts now should know which tokens become valid again.
             eventually("the revoked token is named", || {
                 let log = server.log();
                 log.contains("remove it from USER_TOKENS") && log.contains("bob")
             });
         }
-        // Nobody made anything anew.
+        // No server created new documents.
         for collection in ["secrets", "tokens", "tasks", "audit"] {
-            assert_eq!(stage.kept(collection), 0, "{collection}");
+            assert_eq!(fixture.document_count(collection), 0, "{collection}");
         }
-        // One that is started now begins anew; those from before do not mix with it.
-        let three = stage.server();
+        // A server that starts now initializes the store; the old ones must not use it.
+        let three = fixture.server();
         assert_serves(&three);
-        assert_eq!(status(&three, &made), 401, "made before, and lost");
+        assert_eq!(status(&three, &made), 401, "the token was lost");
         assert_eq!(status(&three, "b-token"), 200, "the revocation is lost");
-        let newer = make(&three, "fay");
+        let newer = create_token(&three, "fay");
         std::thread::sleep(Duration::from_secs(3));
         for server in [&one, &two] {
-            assert_refuses(server, "replaced", REPLACED);
+            assert_unavailable(server, "replaced", REPLACED);
         }
         drop((one, two));
-        // A restart accepts the store as it is.
-        let one = stage.server();
+        // A restart accepts the current store.
+        let one = fixture.server();
         assert_serves(&one);
         assert_eq!((status(&one, &newer), status(&one, &made)), (200, 401));
     }
@@ -177,18 +187,18 @@ fn rejects_redis_that_lost_its_data() {
 
 #[test]
 fn continues_with_redis_that_retained_its_data() {
-    let mut stage = Stage::new(None);
-    let (one, two) = (stage.server(), stage.server());
-    let made = make(&one, "eve");
+    let mut fixture = Fixture::new(None);
+    let (one, two) = (fixture.server(), fixture.server());
+    let made = create_token(&one, "eve");
     revoke(&one, "bob");
-    eventually("the other server hears of it", || {
+    eventually("the other server learns about it", || {
         status(&two, &made) == 200
     });
-    stage.redis.freeze();
+    fixture.redis.freeze();
     std::thread::sleep(Duration::from_secs(5));
     for server in [&one, &two] {
-        // What needs no store goes on; nobody is let in who was not.
-        eventually("it is told", || {
+        // Requests that need no store succeed; invalid tokens stay rejected.
+        eventually("the problem is reported", || {
             server.get("/health", &[]).json()["store"] == "unavailable"
         });
         assert_eq!(
@@ -196,13 +206,13 @@ fn continues_with_redis_that_retained_its_data() {
             (403, 401)
         );
     }
-    stage.redis.thaw();
+    fixture.redis.unfreeze();
     for server in [&one, &two] {
         assert_serves(server);
     }
-    stage.redis.kill();
+    fixture.redis.kill();
     std::thread::sleep(Duration::from_secs(3));
-    stage.redis.restart();
+    fixture.redis.restart();
     for server in [&one, &two] {
         assert_serves(server);
         assert_eq!(
@@ -215,29 +225,29 @@ fn continues_with_redis_that_retained_its_data() {
 
 #[test]
 fn rejects_redis_upgraded_by_a_newer_release() {
-    let stage = Stage::new(None);
-    let server = stage.server();
+    let fixture = Fixture::new(None);
+    let server = fixture.server();
     assert_serves(&server);
     let raise = ["HSET", "exa-mcp:store", "version", "2", "program", "7.8.9"];
-    stage.redis.say(&raise).expect("an answer");
-    assert_refuses(&server, "newer", "version 2 of the format");
+    fixture.redis.command(&raise).expect("a response");
+    assert_unavailable(&server, "newer", "version 2 of the format");
     assert!(server.get("/health", &[]).text().contains("7.8.9"));
-    let output = stage.program(None).run();
+    let output = fixture.program(None).run();
     assert_ne!(output.code, Some(0));
     for part in ["version 2 of the format", "7.8.9", "Nothing was changed"] {
         assert!(output.stderr.contains(part), "{}", output.stderr);
     }
-    // Going back, with the data of before.
-    stage
+    // A downgrade, with the earlier data.
+    fixture
         .redis
-        .say(&["HSET", "exa-mcp:store", "version", "1"])
-        .expect("an answer");
+        .command(&["HSET", "exa-mcp:store", "version", "1"])
+        .expect("a response");
     assert_serves(&server);
 }
 
 #[test]
 fn replicas_with_own_secret_agree_on_an_empty_redis() {
-    let mut stage = Stage::new(Some("a long secret that the operator chose"));
+    let mut fixture = Fixture::new(Some("a long secret that the operator chose"));
     let ids = |server: &HttpServer| {
         let admin = bearer(ADMIN);
         let tokens = server
@@ -249,19 +259,19 @@ fn replicas_with_own_secret_agree_on_an_empty_redis() {
             .map(|token| token["id"].clone())
             .collect::<Vec<_>>()
     };
-    let (one, two) = (stage.server(), stage.server());
+    let (one, two) = (fixture.server(), fixture.server());
     let before = ids(&one);
     assert_eq!(before, ids(&two));
-    let made = make(&one, "eve");
-    eventually("the other server hears of it", || {
+    let made = create_token(&one, "eve");
+    eventually("the other server learns about it", || {
         status(&two, &made) == 200
     });
-    stage.redis.restart_empty();
+    fixture.redis.restart_empty();
     for server in [&one, &two] {
-        assert_refuses(server, "replaced", REPLACED);
+        assert_unavailable(server, "replaced", REPLACED);
     }
     drop((one, two));
-    let (one, two) = (stage.server(), stage.server());
+    let (one, two) = (fixture.server(), fixture.server());
     assert_eq!((ids(&one), ids(&two)), (before.clone(), before));
     for server in [&one, &two] {
         assert_eq!(
@@ -269,13 +279,13 @@ fn replicas_with_own_secret_agree_on_an_empty_redis() {
             (200, 401)
         );
     }
-    let again = make(&two, "eve");
-    eventually("the other server hears of it", || {
+    let again = create_token(&two, "eve");
+    eventually("the other server learns about it", || {
         status(&one, &again) == 200
     });
-    // Whoever has another secret would know none of these tokens.
+    // With another secret, none of these tokens would be valid.
     for secret in [Some("another secret"), None] {
-        let output = stage.program(secret).run();
+        let output = fixture.program(secret).run();
         assert_ne!(output.code, Some(0));
         assert!(
             output.stderr.contains("EXA_MCP_SECRET"),

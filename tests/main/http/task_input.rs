@@ -1,11 +1,11 @@
-//! Tasks that ask their client over HTTP, in the ways of both eras.
+//! Tasks that need input over HTTP, with sessions and stateless.
 
 use serde_json::{Value, json};
 
-use super::{STREAMS, bearer, request};
-use crate::support::{HttpServer, HttpSession, STATELESS, Sandbox};
+use super::{ACCEPT_EVENTS, bearer, request};
+use crate::support::{HttpServer, HttpSession, STATELESS_VERSION, Sandbox};
 
-/// A search that does not say where.
+/// Returns a search without its required webset.
 fn search() -> Value {
     let args = json!({"query": "makers", "count": 1});
     json!({"name": "manage_websets", "arguments": {"operation": "searches.create", "args": args}})
@@ -37,7 +37,7 @@ fn serve(sandbox: &Sandbox, variables: &[(&'static str, String)]) -> HttpServer 
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
-    HttpServer::upstream(&sandbox.url(), &given)
+    HttpServer::with_upstream(&sandbox.url(), &given)
 }
 
 #[test]
@@ -45,28 +45,29 @@ fn input_request_arrives_on_the_result_stream() {
     let sandbox = Sandbox::start();
     let server = serve(&sandbox, &people());
     let ann = bearer("a-token");
-    let shown = [("authorization", ann.as_str())];
-    let mut session = HttpSession::able(&server, &shown, json!({"elicitation": {}}));
-    let webset = webset(&session.ask("tools/call", create()));
+    let credential = [("authorization", ann.as_str())];
+    let mut session =
+        HttpSession::with_capabilities(&server, &credential, json!({"elicitation": {}}));
+    let webset = webset(&session.request("tools/call", create()));
     let mut call = search();
     call["task"] = json!({});
-    let task = session.ask("tools/call", call)["result"]["task"].clone();
+    let task = session.request("tools/call", call)["result"]["task"].clone();
     assert_eq!(task["status"], "working", "{task}");
     let id = json!({"taskId": task["taskId"]});
-    while session.ask("tasks/get", id.clone())["result"]["status"] == "working" {
+    while session.request("tasks/get", id.clone())["result"]["status"] == "working" {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let waiting = session.ask("tasks/get", id.clone());
+    let waiting = session.request("tasks/get", id.clone());
     assert_eq!(waiting["result"]["status"], "input_required", "{waiting}");
 
-    let answer = asked_while_waiting(&server, &session, &sandbox, &task["taskId"], &webset);
+    let answer = wait_with_elicitation(&server, &session, &sandbox, &task["taskId"], &webset);
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    let state = session.ask("tasks/get", id);
+    let state = session.request("tasks/get", id);
     assert_eq!(state["result"]["status"], "completed", "{state}");
 }
 
-/// Waits for the result of a task, says where to search when asked, and gives the answer.
-fn asked_while_waiting(
+/// Waits for the result of a task, names the webset when asked, and returns the response.
+fn wait_with_elicitation(
     server: &HttpServer,
     session: &HttpSession<'_>,
     sandbox: &Sandbox,
@@ -74,17 +75,17 @@ fn asked_while_waiting(
     webset: &Value,
 ) -> Value {
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("content-type", "application/json")]);
+    headers.extend([ACCEPT_EVENTS, ("content-type", "application/json")]);
     let body = request(70, "tasks/result", json!({"taskId": task})).to_string();
     let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
-    let asked = events.message();
-    assert_eq!(asked["method"], "elicitation/create", "{asked}");
-    let related = &asked["params"]["_meta"]["io.modelcontextprotocol/related-task"];
+    let elicitation = events.message();
+    assert_eq!(elicitation["method"], "elicitation/create", "{elicitation}");
+    let related = &elicitation["params"]["_meta"]["io.modelcontextprotocol/related-task"];
     assert_eq!(related["taskId"], *task);
     assert!(sandbox.requests("searches.create").is_empty());
     let filled = json!({"action": "accept", "content": {"websetId": webset}});
-    let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": filled});
-    assert_eq!(session.post(&reply).status, 202);
+    let response = json!({"jsonrpc": "2.0", "id": elicitation["id"], "result": filled});
+    assert_eq!(session.post(&response).status, 202);
     sandbox.await_requests("searches.create", 1);
     sandbox.advance(600_000);
     loop {
@@ -95,34 +96,39 @@ fn asked_while_waiting(
     }
 }
 
-/// By what a client is known.
-type Shown = (&'static str, &'static str);
+/// The header that authenticates a client.
+type Credential = (&'static str, &'static str);
 
-const ANN: Shown = ("authorization", "Bearer a-token");
-const BOB: Shown = ("authorization", "Bearer b-token");
+const ANN: Credential = ("authorization", "Bearer a-token");
+const BOB: Credential = ("authorization", "Bearer b-token");
 
-/// A request of the newer era by a client that knows tasks and can be asked.
-fn ask(server: &HttpServer, shown: Shown, method: &str, mut params: Value) -> Value {
+/// Sends a stateless request of a client that supports tasks and elicitation.
+fn send_request(
+    server: &HttpServer,
+    credential: Credential,
+    method: &str,
+    mut params: Value,
+) -> Value {
     let name = params.get("name").or_else(|| params.get("taskId"));
     let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
     params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
         "io.modelcontextprotocol/clientCapabilities":
             {"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}},
     });
     let headers = [
-        shown,
-        ("mcp-protocol-version", STATELESS),
+        credential,
+        ("mcp-protocol-version", STATELESS_VERSION),
         ("mcp-method", method),
         ("mcp-name", &name),
     ];
     server.post(&headers, &request(1, method, params)).json()
 }
 
-/// Looks at a task until it is in another state than this one.
-fn after(server: &HttpServer, shown: Shown, id: &Value, status: &str) -> Value {
+/// Polls a task until its status differs from this one.
+fn wait_while(server: &HttpServer, credential: Credential, id: &Value, status: &str) -> Value {
     loop {
-        let state = ask(server, shown, "tasks/get", json!({"taskId": id}));
+        let state = send_request(server, credential, "tasks/get", json!({"taskId": id}));
         if state["result"]["status"] != status {
             return state["result"].clone();
         }
@@ -133,7 +139,7 @@ fn after(server: &HttpServer, shown: Shown, id: &Value, status: &str) -> Value {
 #[test]
 fn owner_answers_task_input_on_any_server_with_sqlite() {
     let folder = tempfile::tempdir().expect("a folder");
-    answered_at_another(format!(
+    answer_on_other_replica(format!(
         "sqlite:{}",
         folder.path().join("store.db").display()
     ));
@@ -143,42 +149,47 @@ fn owner_answers_task_input_on_any_server_with_sqlite() {
 #[test]
 fn owner_answers_task_input_on_any_server_with_redis() {
     let redis = crate::support::RedisServer::start();
-    answered_at_another(redis.url());
+    answer_on_other_replica(redis.url());
 }
 
-/// Two servers on one store, a webset, and a task of the first server that asks for it.
-fn asking(sandbox: &Sandbox, store: String) -> ([HttpServer; 2], Value, Value) {
+/// Starts two servers with one store, a webset, and a task on the first server that asks for the webset.
+fn start_task_with_input(sandbox: &Sandbox, store: String) -> ([HttpServer; 2], Value, Value) {
     let mut variables = people();
     variables.push(("EXA_MCP_STORE", store));
     let servers = [(); 2].map(|()| serve(sandbox, &variables));
     let [one, _] = &servers;
-    let webset = webset(&ask(one, ANN, "tools/call", create()));
-    let task = ask(one, ANN, "tools/call", search());
+    let webset = webset(&send_request(one, ANN, "tools/call", create()));
+    let task = send_request(one, ANN, "tools/call", search());
     assert_eq!(task["result"]["resultType"], "task", "{task}");
     (servers, webset, task["result"]["taskId"].clone())
 }
 
-fn answered_at_another(store: String) {
+fn answer_on_other_replica(store: String) {
     let sandbox = Sandbox::start();
-    let ([one, other], webset, id) = asking(&sandbox, store);
-    let waiting = after(&other, ANN, &id, "working");
+    let ([one, other], webset, id) = start_task_with_input(&sandbox, store);
+    let waiting = wait_while(&other, ANN, &id, "working");
     assert_eq!(waiting["status"], "input_required", "{waiting}");
-    let requests = waiting["inputRequests"].as_object().expect("questions");
-    let key = requests.keys().next().expect("a question");
+    let requests = waiting["inputRequests"]
+        .as_object()
+        .expect("input requests");
+    let key = requests.keys().next().expect("an input request");
     let answer = json!({key: {"action": "accept", "content": {"websetId": webset}}});
     let update = json!({"taskId": id, "inputResponses": answer});
 
-    let foreign = ask(&one, BOB, "tasks/update", update.clone());
+    let foreign = send_request(&one, BOB, "tasks/update", update.clone());
     assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
-    let foreign = ask(&one, BOB, "tasks/get", json!({"taskId": id}));
+    let foreign = send_request(&one, BOB, "tasks/get", json!({"taskId": id}));
     assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
-    assert_eq!(after(&one, ANN, &id, "working")["status"], "input_required");
+    assert_eq!(
+        wait_while(&one, ANN, &id, "working")["status"],
+        "input_required"
+    );
 
-    let taken = ask(&other, ANN, "tasks/update", update);
+    let taken = send_request(&other, ANN, "tasks/update", update);
     assert_eq!(taken["result"]["resultType"], "complete", "{taken}");
     sandbox.await_requests("searches.create", 1);
     sandbox.advance(600_000);
-    let end = after(&other, ANN, &id, "working");
+    let end = wait_while(&other, ANN, &id, "working");
     assert_eq!(end["status"], "completed", "{end}");
     assert_eq!(end["result"]["isError"], false, "{end}");
     assert_eq!(sandbox.requests("searches.create").len(), 1);
@@ -189,9 +200,9 @@ fn input_request_reaches_a_waiter_on_another_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let sandbox = Sandbox::start();
-    let ([_one, other], webset, id) = asking(&sandbox, store);
-    let session = HttpSession::able(&other, &[ANN], json!({"elicitation": {}}));
-    let answer = asked_while_waiting(&other, &session, &sandbox, &id, &webset);
+    let ([_one, other], webset, id) = start_task_with_input(&sandbox, store);
+    let session = HttpSession::with_capabilities(&other, &[ANN], json!({"elicitation": {}}));
+    let answer = wait_with_elicitation(&other, &session, &sandbox, &id, &webset);
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     assert_eq!(sandbox.requests("searches.create").len(), 1);
 }
@@ -206,29 +217,29 @@ fn input_request_is_repeated_by_the_next_server() {
     pool.push(store.clone());
     let secret = ("EXA_MCP_SECRET", "the secret of this test".to_owned());
     let own = vec![secret, store];
-    // Without the key of its owner nobody could go on with the second one.
-    for (variables, shown) in [(pool, ANN), (own, ("x-api-key", "the-key-of-ann"))] {
+    // The second task can only continue with its owner's key.
+    for (variables, credential) in [(pool, ANN), (own, ("x-api-key", "the-key-of-ann"))] {
         let first = serve(&sandbox, &variables);
-        let webset = webset(&ask(&first, shown, "tools/call", create()));
-        let task = ask(&first, shown, "tools/call", search());
+        let webset = webset(&send_request(&first, credential, "tools/call", create()));
+        let task = send_request(&first, credential, "tools/call", search());
         let id = task["result"]["taskId"].clone();
-        let before = after(&first, shown, &id, "working");
+        let before = wait_while(&first, credential, &id, "working");
         assert_eq!(before["status"], "input_required", "{before}");
         drop(first);
 
         let next = serve(&sandbox, &variables);
         let made = sandbox.requests("searches.create").len();
-        let again = after(&next, shown, &id, "working");
+        let again = wait_while(&next, credential, &id, "working");
         assert_eq!(again["inputRequests"], before["inputRequests"], "{again}");
-        let requests = again["inputRequests"].as_object().expect("questions");
-        let key = requests.keys().next().expect("a question");
+        let requests = again["inputRequests"].as_object().expect("input requests");
+        let key = requests.keys().next().expect("an input request");
         let answer = json!({key: {"action": "accept", "content": {"websetId": webset}}});
         let update = json!({"taskId": id, "inputResponses": answer});
         assert_eq!(sandbox.requests("searches.create").len(), made);
-        ask(&next, shown, "tasks/update", update);
+        send_request(&next, credential, "tasks/update", update);
         sandbox.await_requests("searches.create", made + 1);
         sandbox.advance(600_000);
-        let end = after(&next, shown, &id, "working");
+        let end = wait_while(&next, credential, &id, "working");
         assert_eq!(end["result"]["isError"], false, "{end}");
     }
 }

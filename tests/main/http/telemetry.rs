@@ -1,15 +1,15 @@
-//! What operators see: numbers, ids in the log, traces that go on to Exa.
+//! Metrics, request ids in the log, and trace headers for Exa.
 
 use serde_json::json;
 
 use super::{bearer, search};
-use crate::support::{HttpServer, HttpSession, Recorder, Reply};
+use crate::support::{HttpServer, HttpSession, Recorder, Response};
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 fn exa() -> Recorder {
-    let answer = json!({"requestId": "r", "results": [], "costDollars": {"total": 0.007}});
-    Recorder::always(Reply::json(200, &answer))
+    let body = json!({"requestId": "r", "results": [], "costDollars": {"total": 0.007}});
+    Recorder::always(Response::json(200, &body))
 }
 
 #[test]
@@ -19,16 +19,16 @@ fn metrics_are_visible_to_loopback_and_admins() {
         ("MCP_AUTH_TOKEN", "admin-token"),
         ("USER_TOKENS", "a-token:ann"),
     ];
-    let server = HttpServer::upstream(&exa.url(), &variables);
+    let server = HttpServer::with_upstream(&exa.url(), &variables);
     let ann = bearer("a-token");
-    let mut session = HttpSession::usual(&server, &[("authorization", &ann)]);
+    let mut session = HttpSession::new(&server, &[("authorization", &ann)]);
     let call = json!({"name": "web_search_exa", "arguments": search()});
-    session.ask("tools/call", call);
+    session.request("tools/call", call);
     let unknown = "a_method_that_nobody_knows";
-    session.ask(unknown, json!({}));
-    let reply = server.get("/metrics", &[]);
-    assert_eq!(reply.status, 200);
-    let text = reply.text();
+    session.request(unknown, json!({}));
+    let response = server.get("/metrics", &[]);
+    assert_eq!(response.status, 200);
+    let text = response.text();
     for part in [
         r#"exa_mcp_http_requests_total{path="/mcp",status="200"}"#,
         r#"mcp_server_operation_duration_seconds_count{mcp_method_name="tools/call",gen_ai_tool_name="web_search_exa",error_type=""} 1"#,
@@ -44,7 +44,7 @@ fn metrics_are_visible_to_loopback_and_admins() {
     for secret in [unknown, "a-token", "admin-token", "ann", "rust"] {
         assert!(!text.contains(secret), "{secret}");
     }
-    // A proxy on this machine speaks for others.
+    // A proxy on this host forwards requests of others.
     let forwarded = ("x-forwarded-for", "192.0.2.1");
     let status = |token: &str| {
         let token = bearer(token);
@@ -68,42 +68,42 @@ fn metrics_may_be_public() {
 #[test]
 fn trace_context_is_propagated_to_exa() {
     let exa = exa();
-    let server = HttpServer::upstream(&exa.url(), &[]);
+    let server = HttpServer::with_upstream(&exa.url(), &[]);
     let key = ("x-api-key", "the-key-of-ann");
-    let mut session = HttpSession::usual(&server, &[key, ("traceparent", TRACE)]);
+    let mut session = HttpSession::new(&server, &[key, ("traceparent", TRACE)]);
     let call = json!({"name": "web_search_exa", "arguments": {"query": "by header"}});
-    session.ask("tools/call", call);
-    assert_eq!(exa.only().header("traceparent"), [TRACE]);
+    session.request("tools/call", call);
+    assert_eq!(exa.only_request().header("traceparent"), [TRACE]);
 
-    // What the request itself says counts more.
+    // The request's own metadata takes precedence.
     let own = TRACE.replace("b7ad", "c7ad");
     let call = json!({"name": "web_search_exa", "arguments": {"query": "by meta"},
         "_meta": {"traceparent": own, "tracestate": "vendor=1"}});
-    session.ask("tools/call", call);
-    let seen = exa.only();
-    assert_eq!(seen.header("traceparent"), [own.as_str()]);
-    assert_eq!(seen.header("tracestate"), ["vendor=1"]);
+    session.request("tools/call", call);
+    let request = exa.only_request();
+    assert_eq!(request.header("traceparent"), [own.as_str()]);
+    assert_eq!(request.header("tracestate"), ["vendor=1"]);
 
-    // What is no trace goes no further.
+    // Invalid trace headers are not forwarded.
     let call = json!({"name": "web_search_exa", "arguments": {"query": "neither"}});
-    let mut session = HttpSession::usual(&server, &[key, ("traceparent", "nonsense")]);
-    session.ask("tools/call", call);
-    assert!(exa.only().header("traceparent").is_empty());
+    let mut session = HttpSession::new(&server, &[key, ("traceparent", "nonsense")]);
+    session.request("tools/call", call);
+    assert!(exa.only_request().header("traceparent").is_empty());
 }
 
 #[test]
 fn request_id_is_logged() {
     let exa = exa();
-    let server = HttpServer::upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", "info")]);
+    let server = HttpServer::with_upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", "info")]);
     let named = [
         ("x-api-key", "the-key-of-ann"),
         ("x-request-id", "deploy-7.a_b"),
     ];
-    let mut session = HttpSession::usual(&server, &named);
+    let mut session = HttpSession::new(&server, &named);
     let call = json!({"name": "web_search_exa", "arguments": search()});
-    session.ask("tools/call", call);
-    let answer = server.get("/health", &[("x-request-id", "deploy-7.a_b")]);
-    assert_eq!(answer.header("x-request-id"), Some("deploy-7.a_b"));
+    session.request("tools/call", call);
+    let body = server.get("/health", &[("x-request-id", "deploy-7.a_b")]);
+    assert_eq!(body.header("x-request-id"), Some("deploy-7.a_b"));
     let strange = server.get("/health", &[("x-request-id", "a b;c")]);
     assert_ne!(strange.header("x-request-id"), Some("a b;c"));
     assert!(

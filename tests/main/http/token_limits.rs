@@ -1,4 +1,4 @@
-//! A token does no more than it may.
+//! Limits of tokens.
 
 use std::thread::scope;
 
@@ -6,38 +6,38 @@ use serde_json::{Value, json};
 
 use super::admin::{Admin, start, store};
 use super::{bearer, request, search};
-use crate::support::{HttpReply, HttpServer, HttpSession, Sandbox};
+use crate::support::{HttpResponse, HttpServer, HttpSession, Sandbox};
 
 const SEARCH: &str = "web_search_exa";
 
-fn ask(server: &HttpServer, token: &str, method: &str, params: Value) -> HttpReply {
-    let shown = bearer(token);
-    server.stateless(&[("authorization", &shown)], method, params)
+fn send_request(server: &HttpServer, token: &str, method: &str, params: Value) -> HttpResponse {
+    let authorization = bearer(token);
+    server.send_stateless(&[("authorization", &authorization)], method, params)
 }
 
 fn call(server: &HttpServer, token: &str, arguments: Value) -> Value {
     let params = json!({"name": SEARCH, "arguments": arguments});
-    let reply = ask(server, token, "tools/call", params);
-    assert_eq!(reply.status, 200, "{}", reply.text());
-    reply.json()["result"].clone()
+    let response = send_request(server, token, "tools/call", params);
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.json()["result"].clone()
 }
 
-/// How many of so many requests at once are answered; the others are told to wait.
-fn answered(servers: &[&HttpServer], token: &str, requests: usize) -> usize {
+/// Returns how many of these concurrent requests succeed; the others must get a `retry-after`.
+fn count_successes(servers: &[&HttpServer], token: &str, requests: usize) -> usize {
     let statuses: Vec<u16> = scope(|scope| {
         let threads: Vec<_> = (0..requests)
             .map(|n| {
                 let server = servers[n % servers.len()];
                 scope.spawn(move || {
-                    let reply = ask(server, token, "tools/list", json!({}));
-                    if reply.status == 429 {
-                        let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+                    let response = send_request(server, token, "tools/list", json!({}));
+                    if response.status == 429 {
+                        let wait: u64 = response.header("retry-after").unwrap().parse().unwrap();
                         assert!((1..=60).contains(&wait), "{wait}");
-                        let error = &reply.json()["error"];
+                        let error = &response.json()["error"];
                         assert_eq!(error["data"]["limit"], "requestsPerMinute", "{error}");
                         assert!(error["message"].as_str().unwrap().contains("Retry in"));
                     }
-                    reply.status
+                    response.status
                 })
             })
             .collect();
@@ -55,21 +55,21 @@ fn answered(servers: &[&HttpServer], token: &str, requests: usize) -> usize {
 
 #[test]
 fn requests_per_minute_are_exact() {
-    for kept in [false, true] {
+    for has_store in [false, true] {
         let folder = tempfile::tempdir().expect("a folder");
         let store = store(&folder);
         let variables = [("EXA_MCP_STORE", store.as_str())];
-        let server = start(if kept { &variables } else { &[] });
+        let server = start(if has_store { &variables } else { &[] });
         let admin = Admin(&server);
         let (text, id) = admin.create(&json!({"limits": {"requestsPerMinute": 20}}));
-        assert_eq!(answered(&[&server], &text, 50), 20);
+        assert_eq!(count_successes(&[&server], &text, 50), 20);
         let listed = admin.token(&id);
         assert_eq!(
             listed["usageCount"], 20,
             "what was refused does not count: {listed}"
         );
         let (other, _) = admin.create(&json!({}));
-        assert_eq!(answered(&[&server], &other, 30), 30);
+        assert_eq!(count_successes(&[&server], &other, 30), 30);
         let path = format!("/admin/tokens/{id}");
         admin.send(
             "PATCH",
@@ -77,9 +77,9 @@ fn requests_per_minute_are_exact() {
             &json!({"limits": {"requestsPerMinute": 25}}),
         );
         assert_eq!(
-            answered(&[&server], &text, 10),
+            count_successes(&[&server], &text, 10),
             5,
-            "a new limit counts at once"
+            "a new limit applies immediately"
         );
     }
 }
@@ -94,7 +94,7 @@ fn replicas_share_request_counts() {
         ("EXA_MCP_TOKEN_LIMITS", r#"{"requestsPerMinute": 20}"#),
     ];
     let (one, two) = (start(&variables), start(&variables));
-    assert_eq!(answered(&[&one, &two], "a-token", 50), 20);
+    assert_eq!(count_successes(&[&one, &two], "a-token", 50), 20);
 }
 
 #[test]
@@ -103,19 +103,24 @@ fn limits_apply_to_all_transports() {
         ("USER_TOKENS", "a-token:ann,b-token:bob"),
         ("EXA_MCP_TOKEN_LIMITS", r#"{"requestsPerMinute": 3}"#),
     ]);
-    let shown = bearer("a-token");
-    let session = HttpSession::begin(&server, "/mcp", "2025-03-26", &[("authorization", &shown)]);
-    let batch: Vec<Value> = (0..4).map(|n| request(n, "ping", json!({}))).collect();
-    let reply = session.post(&Value::Array(batch));
-    let answers = reply.json();
-    let limited = |answer: &&Value| answer["error"]["data"]["limit"] == "requestsPerMinute";
-    assert_eq!(
-        answers.as_array().unwrap().iter().filter(limited).count(),
-        2,
-        "{answers}"
+    let authorization = bearer("a-token");
+    let session = HttpSession::with_version(
+        &server,
+        "/mcp",
+        "2025-03-26",
+        &[("authorization", &authorization)],
     );
-    let shown = bearer("b-token");
-    let headers = [("authorization", shown.as_str())];
+    let batch: Vec<Value> = (0..4).map(|n| request(n, "ping", json!({}))).collect();
+    let response = session.post(&Value::Array(batch));
+    let bodies = response.json();
+    let limited = |body: &&Value| body["error"]["data"]["limit"] == "requestsPerMinute";
+    assert_eq!(
+        bodies.as_array().unwrap().iter().filter(limited).count(),
+        2,
+        "{bodies}"
+    );
+    let authorization = bearer("b-token");
+    let headers = [("authorization", authorization.as_str())];
     let mut stream = server.events("GET", "/sse", &headers, b"");
     let (_, path) = stream.next().expect("an address");
     let statuses: Vec<u16> = (0..5)
@@ -132,7 +137,7 @@ fn limits_apply_to_all_transports() {
 fn concurrent_calls_are_limited() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=2500");
-    let server = HttpServer::upstream(
+    let server = HttpServer::with_upstream(
         &sandbox.url(),
         &[("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests")],
     );
@@ -165,11 +170,11 @@ fn concurrent_calls_are_limited() {
                 .contains("3 concurrent calls")
         );
     }
-    sandbox.heal();
+    sandbox.clear_faults();
     assert_eq!(
         call(&server, &text, json!({"query": "later"}))["isError"],
         false,
-        "places are given back"
+        "permits are released"
     );
 }
 
@@ -181,12 +186,9 @@ fn exhausted_budget_rejects_calls() {
         let limits = json!({format!("dollarsPer{period}"): 0.01});
         let (text, id) = admin.create(&json!({"limits": limits}));
         let first = call(&server, &text, search());
-        assert_eq!(first["isError"], false, "there was money left: {first}");
+        assert_eq!(first["isError"], false, "the budget is not spent: {first}");
         let again = call(&server, &text, search());
-        assert_eq!(
-            again["isError"], false,
-            "what is kept costs nothing: {again}"
-        );
+        assert_eq!(again["isError"], false, "a cached result is free: {again}");
         let other = json!({"query": "other", "numResults": 1});
         let second = call(&server, &text, other);
         assert_eq!(second["isError"], true, "{second}");
@@ -195,13 +197,13 @@ fn exhausted_budget_rejects_calls() {
         let most = if period == "Day" { 24 } else { 31 * 24 } * 60 * 60;
         let wait = error["retryAfter"].as_u64().unwrap();
         assert!((1..=most).contains(&wait), "{error}");
-        let told = second["content"][0]["text"].as_str().unwrap();
+        let message = second["content"][0]["text"].as_str().unwrap();
         assert!(
-            told.contains("renews at") && told.contains("(UTC)"),
-            "{told}"
+            message.contains("renews at") && message.contains("(UTC)"),
+            "{message}"
         );
-        let listed = ask(&server, &text, "tools/list", json!({}));
-        assert_eq!(listed.status, 200, "what costs nothing goes on");
+        let listed = send_request(&server, &text, "tools/list", json!({}));
+        assert_eq!(listed.status, 200, "free calls still succeed");
         let usage = &admin.token(&id)["usage"];
         assert_eq!(
             usage["byOperation"],
@@ -238,24 +240,24 @@ fn soft_limit_warns() {
             warnings.to_string().contains("above its soft limit"),
             "{second}"
         );
-        let told = second["content"][0]["text"].as_str().unwrap();
-        assert!(told.contains("above its soft limit"), "{told}");
-        if told.starts_with('{') {
-            let told: Value = serde_json::from_str(told).expect("still JSON");
-            assert_eq!(&told["metadata"]["warnings"], warnings);
+        let message = second["content"][0]["text"].as_str().unwrap();
+        assert!(message.contains("above its soft limit"), "{message}");
+        if message.starts_with('{') {
+            let envelope: Value = serde_json::from_str(message).expect("still JSON");
+            assert_eq!(&envelope["metadata"]["warnings"], warnings);
         }
     }
 }
 
 fn names(server: &HttpServer, token: &str, path: &str) -> Vec<String> {
-    let shown = bearer(token);
-    let mut session = HttpSession::begin(
+    let authorization = bearer(token);
+    let mut session = HttpSession::with_version(
         server,
         path,
-        crate::support::USUAL,
-        &[("authorization", &shown)],
+        crate::support::DEFAULT_VERSION,
+        &[("authorization", &authorization)],
     );
-    let tools = session.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let tools = session.request("tools/list", json!({}))["result"]["tools"].clone();
     let names = tools.as_array().unwrap().iter();
     names
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
@@ -274,19 +276,24 @@ fn token_lists_only_permitted_tools() {
     );
     assert!(
         names(&server, &text, "/mcp?tools=answer_exa").is_empty(),
-        "an address widens nothing"
+        "the URL does not enable more tools"
     );
-    let reply = ask(
+    let response = send_request(
         &server,
         &text,
         "tools/call",
         json!({"name": "answer_exa", "arguments": {"query": "q"}}),
     );
-    assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.text());
-    assert!(
-        reply.text().contains("Unknown tool: answer_exa"),
+    assert_eq!(
+        response.json()["error"]["code"],
+        -32602,
         "{}",
-        reply.text()
+        response.text()
+    );
+    assert!(
+        response.text().contains("Unknown tool: answer_exa"),
+        "{}",
+        response.text()
     );
     assert_eq!(call(&server, &text, search())["isError"], false);
 }
@@ -299,9 +306,9 @@ fn read_only_token_cannot_write() {
     let (text, _) = admin.create(&json!({"limits": {"readOnly": true}}));
     let (all, own) = (names(&server, &free, "/mcp"), names(&server, &text, "/mcp"));
     assert!(own.len() < all.len() && !own.is_empty());
-    let shown = bearer(&text);
-    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
-    let tools = session.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let authorization = bearer(&text);
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
+    let tools = session.request("tools/list", json!({}))["result"]["tools"].clone();
     for tool in tools.as_array().unwrap() {
         let takes_any = tool["inputSchema"]["properties"].get("operation").is_some();
         assert!(
@@ -309,7 +316,7 @@ fn read_only_token_cannot_write() {
             "{tool}"
         );
     }
-    let (mut refused, mut answered) = (0, 0);
+    let (mut refused, mut count_successes) = (0, 0);
     for tool in tools.as_array().unwrap() {
         let name = tool["name"].as_str().unwrap();
         for (operation, writes) in [
@@ -334,12 +341,12 @@ fn read_only_token_cannot_write() {
                 "{name} {operation}: {result}"
             );
             refused += usize::from(code == "READ_ONLY");
-            answered += usize::from(result["isError"] == false);
+            count_successes += usize::from(result["isError"] == false);
         }
     }
     assert!(
-        refused >= 1 && answered >= 1,
-        "{refused} refused, {answered} answered"
+        refused >= 1 && count_successes >= 1,
+        "{refused} refused, {count_successes} answered"
     );
 }
 
@@ -358,9 +365,9 @@ fn stuck_store_does_not_lock_users_out() {
         .expect("the file to itself");
     assert_eq!(call(&server, &text, search())["isError"], false);
     assert_eq!(
-        answered(&[&server], &text, 4),
+        count_successes(&[&server], &text, 4),
         2,
-        "this server counts on by itself"
+        "this server counts on its own"
     );
     let refused = call(&server, &poor, search());
     assert_eq!(
@@ -371,12 +378,12 @@ fn stuck_store_does_not_lock_users_out() {
         refused["structuredContent"]["error"]["limit"],
         "dollarsPerDay"
     );
-    let reply = admin.send("POST", "/admin/tokens", &json!({}));
-    assert_eq!(reply.status, 503, "{}", reply.text());
+    let response = admin.send("POST", "/admin/tokens", &json!({}));
+    assert_eq!(response.status, 503, "{}", response.text());
     other
         .execute_batch("ROLLBACK")
         .expect("the file is given back");
-    // What was counted meanwhile is written once the store can be used.
+    // Counts from the meantime are written once the store is available.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while admin.token(&id)["usageCount"] != 3 {
         assert!(std::time::Instant::now() < deadline, "{}", admin.token(&id));
@@ -387,25 +394,25 @@ fn stuck_store_does_not_lock_users_out() {
 #[test]
 fn task_cost_is_counted() {
     let sandbox = Sandbox::start();
-    let server = HttpServer::upstream(
+    let server = HttpServer::with_upstream(
         &sandbox.url(),
         &[("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests")],
     );
     let admin = Admin(&server);
     let (text, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.026}}));
-    let shown = bearer(&text);
-    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let authorization = bearer(&text);
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
     let run = json!({"query": "heat pumps", "effort": "low"});
     let arguments = json!({"operation": "agent.runs.create", "args": run});
     let call = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 60_000}});
-    let task = session.ask("tools/call", call.clone())["result"]["task"]["taskId"].clone();
+    let task = session.request("tools/call", call.clone())["result"]["task"]["taskId"].clone();
     sandbox.advance(600_000);
-    let result = session.ask("tasks/result", json!({"taskId": task}));
+    let result = session.request("tasks/result", json!({"taskId": task}));
     assert_eq!(result["result"]["isError"], false, "{result}");
     let usage = &admin.token(&id)["usage"];
     assert!(usage["dollarsToday"].as_f64() > Some(0.0), "{usage}");
     assert_eq!(usage["reservedToday"], 0.0, "{usage}");
-    let refused = session.ask("tools/call", call);
+    let refused = session.request("tools/call", call);
     assert_eq!(refused["error"]["code"], -32001, "{refused}");
     let data = &refused["error"]["data"];
     assert_eq!(data["limit"], "dollarsPerDay");

@@ -1,4 +1,4 @@
-//! A server with more tokens than anybody wants at once.
+//! Pagination of the token list.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -10,12 +10,12 @@ use super::admin::{Admin, start, store};
 use super::{bearer, search};
 use crate::support::{HttpServer, HttpSession};
 
-const MANY: usize = 12_000;
+const TOKEN_COUNT: usize = 12_000;
 
-/// A server whose file names many tokens; together with others of the folder.
-fn crowded(folder: &TempDir) -> HttpServer {
+/// Starts a server with many tokens, on the store in this folder.
+fn server_with_tokens(folder: &TempDir) -> HttpServer {
     let mut text = "user_tokens = [\n".to_owned();
-    for number in 0..MANY {
+    for number in 0..TOKEN_COUNT {
         writeln!(text, "'token-{number:05}:person-{number:05}:never',").expect("a line");
     }
     let file = folder.path().join("config.toml");
@@ -29,22 +29,22 @@ fn crowded(folder: &TempDir) -> HttpServer {
     ])
 }
 
-fn ids(answer: &Value) -> Vec<String> {
-    let tokens = answer["tokens"].as_array().expect("tokens").iter();
+fn ids(body: &Value) -> Vec<String> {
+    let tokens = body["tokens"].as_array().expect("tokens").iter();
     tokens
         .map(|token| token["id"].as_str().expect("an id").to_owned())
         .collect()
 }
 
-/// All pages, each asked of the next server.
-fn pages(servers: &[&HttpServer], question: &str) -> Vec<Value> {
+/// Returns all pages, each requested from the next server.
+fn pages(servers: &[&HttpServer], query: &str) -> Vec<Value> {
     let mut pages: Vec<Value> = Vec::new();
     for server in servers.iter().cycle() {
         let cursor = pages.last().and_then(|page| page["nextCursor"].as_str());
         let cursor = cursor
             .map(|cursor| format!("&cursor={cursor}"))
             .unwrap_or_default();
-        pages.push(Admin(server).get(&format!("/admin/tokens?{question}{cursor}")));
+        pages.push(Admin(server).get(&format!("/admin/tokens?{query}{cursor}")));
         if pages
             .last()
             .is_some_and(|page| page["nextCursor"].is_null())
@@ -58,23 +58,23 @@ fn pages(servers: &[&HttpServer], question: &str) -> Vec<Value> {
 #[test]
 fn twelve_thousand_tokens_are_paginated_on_any_replica() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (one, two) = (crowded(&folder), crowded(&folder));
+    let (one, two) = (server_with_tokens(&folder), server_with_tokens(&folder));
     let admin = Admin(&one);
     let made: Vec<String> = (0..5)
         .map(|n| admin.create(&json!({"userId": format!("made-{n}")})).1)
         .collect();
     let bob = bearer("token-00777");
-    HttpSession::usual(&one, &[("authorization", &bob)]).call("web_search_exa", search());
+    HttpSession::new(&one, &[("authorization", &bob)]).call("web_search_exa", search());
 
     let whole = admin.get("/admin/tokens");
     let expected = ids(&whole);
-    assert_eq!(expected.len(), 1 + MANY + made.len());
-    assert_eq!(expected[1 + MANY..], made);
+    assert_eq!(expected.len(), 1 + TOKEN_COUNT + made.len());
+    assert_eq!(expected[1 + TOKEN_COUNT..], made);
     assert_eq!(whole["stats"]["totalTokens"], expected.len());
     assert_eq!(whole["stats"]["totalUsage"], 2);
     assert!(whole.get("nextCursor").is_none() && whole.get("matching").is_none());
 
-    // The other server hears of the new tokens within two seconds.
+    // The other server learns about new tokens within two seconds.
     while Admin(&two).get("/admin/tokens?limit=1")["stats"]["totalTokens"] != expected.len() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
@@ -120,15 +120,15 @@ fn pagination_is_stable_while_tokens_change() {
             "{limit}"
         );
     }
-    // Nothing that happens between two pages moves the place in the list.
+    // Changes between two requests do not shift the pages.
     let first = admin.get("/admin/tokens?limit=6");
     admin.post(&made[0], "revoke", &json!({}));
     let (_, late) = admin.create(&json!({}));
     let cursor = first["nextCursor"].as_str().expect("a cursor");
     let rest = admin.get(&format!("/admin/tokens?cursor={cursor}"));
-    let seen = [ids(&first), ids(&rest)].concat();
-    assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len());
-    assert_eq!(seen, [expected, vec![late]].concat());
+    let listed = [ids(&first), ids(&rest)].concat();
+    assert_eq!(listed.iter().collect::<HashSet<_>>().len(), listed.len());
+    assert_eq!(listed, [expected, vec![late]].concat());
 
     let active = admin.get("/admin/tokens?active=true");
     assert_eq!(active["matching"], json!({"tokens": 12, "active": 10}));
@@ -140,7 +140,7 @@ fn pagination_is_stable_while_tokens_change() {
             .iter()
             .all(|token| token["isActive"] == true)
     );
-    // A limit beyond all sense is the longest that there is, and none is the usual one.
+    // An excessive limit becomes the maximum, and a missing one the default.
     assert_eq!(ids(&admin.get("/admin/tokens?limit=99999")).len(), 12);
     assert_eq!(ids(&admin.get("/admin/tokens?limit=0")).len(), 1);
 }
@@ -149,7 +149,7 @@ fn pagination_is_stable_while_tokens_change() {
 fn invalid_list_parameters_are_rejected() {
     let server = start(&[("USER_TOKENS", "a:ann")]);
     let admin = Admin(&server);
-    for (question, name) in [
+    for (query, name) in [
         ("cursor=x", "`cursor`"),
         ("cursor=e.nobody", "`cursor`"),
         ("cursor=m.soon.x", "`cursor`"),
@@ -158,9 +158,9 @@ fn invalid_list_parameters_are_rejected() {
         ("limit=-1", "`limit`"),
         ("active=maybe", "`active`"),
     ] {
-        let reply = admin.send("GET", &format!("/admin/tokens?{question}"), &json!(null));
-        assert_eq!(reply.status, 400, "{question}");
-        let message = reply.json()["error"]["message"].clone();
+        let response = admin.send("GET", &format!("/admin/tokens?{query}"), &json!(null));
+        assert_eq!(response.status, 400, "{query}");
+        let message = response.json()["error"]["message"].clone();
         assert!(
             message
                 .as_str()
@@ -169,6 +169,6 @@ fn invalid_list_parameters_are_rejected() {
         );
     }
     let ann = bearer("a");
-    let reply = server.get("/admin/tokens?limit=1", &[("authorization", &ann)]);
-    assert_eq!(reply.status, 403);
+    let response = server.get("/admin/tokens?limit=1", &[("authorization", &ann)]);
+    assert_eq!(response.status, 403);
 }

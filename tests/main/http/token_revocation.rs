@@ -1,4 +1,4 @@
-//! What is open with a token, and what it has under way, when the token ends.
+//! Streams, calls and tasks of a token that is revoked or expires.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,26 +11,28 @@ use serde_json::{Value, json};
 use super::admin::{ADMIN, Admin};
 #[cfg(unix)]
 use super::replicas::Replicas;
-use super::{STREAMS, bearer, request};
-use crate::support::{Events, HttpServer, HttpSession, Recorder, Reply, STATELESS, introduced};
+use super::{ACCEPT_EVENTS, bearer, request};
+use crate::support::{
+    Events, HttpServer, HttpSession, Recorder, Response, STATELESS_VERSION, stateless_params,
+};
 
-/// How long streams may outlive their token. It is a second; a busy machine is given more.
-const SOON: Duration = Duration::from_secs(6);
+/// How long streams may outlive their token: one second, and more on a busy machine.
+const GRACE_PERIOD: Duration = Duration::from_secs(6);
 
-/// An upstream that takes longer to answer a search than any test waits, and whose websets never end.
+/// Starts an upstream whose searches outlast any test and whose websets never finish.
 fn upstream() -> Recorder {
-    Recorder::start(|seen, _| {
-        if seen.path().ends_with("/search") {
+    Recorder::start(|request, _| {
+        if request.path().ends_with("/search") {
             thread::sleep(Duration::from_secs(120));
         }
-        let status = if seen.path().ends_with("/cancel") {
+        let status = if request.path().ends_with("/cancel") {
             "idle"
         } else {
             "running"
         };
         let webset =
             json!({"id": "webset_1", "object": "webset", "status": status, "searches": []});
-        Reply::json(200, &webset)
+        Response::json(200, &webset)
     })
 }
 
@@ -41,13 +43,13 @@ fn start(exa: &Recorder, variables: &[(&str, &str)]) -> HttpServer {
         ("EXA_MCP_KEEP_ALIVE", "1"),
     ];
     all.extend_from_slice(variables);
-    HttpServer::upstream(&exa.url(), &all)
+    HttpServer::with_upstream(&exa.url(), &all)
 }
 
-/// One stream of every kind that can be open with a token, by its name; and the id of the session.
+/// Opens one stream of every kind with a token; returns them by name, with the session id.
 fn streams(server: &HttpServer, token: &str) -> (Vec<(&'static str, Events)>, String) {
-    let shown = bearer(token);
-    let session = HttpSession::usual(server, &[("authorization", &shown)]);
+    let authorization = bearer(token);
+    let session = HttpSession::new(server, &[("authorization", &authorization)]);
     let json = ("content-type", "application/json");
     let search = json!({"name": "web_search_exa", "arguments": {"query": "slow"}});
 
@@ -56,21 +58,21 @@ fn streams(server: &HttpServer, token: &str) -> (Vec<(&'static str, Events)>, St
     let standing = server.events("GET", "/mcp", &own, b"");
 
     let mut own = session.headers();
-    own.extend([STREAMS, json]);
+    own.extend([ACCEPT_EVENTS, json]);
     let call = request(7, "tools/call", search).to_string();
     let called = server.events("POST", "/mcp", &own, call.as_bytes());
 
-    let wanted = introduced(json!({"notifications": {"resourcesListChanged": true}}));
+    let wanted = stateless_params(json!({"notifications": {"resourcesListChanged": true}}));
     let listen = request(1, "subscriptions/listen", wanted).to_string();
     let headers = [
-        ("authorization", shown.as_str()),
-        ("mcp-protocol-version", STATELESS),
+        ("authorization", authorization.as_str()),
+        ("mcp-protocol-version", STATELESS_VERSION),
         ("mcp-method", "subscriptions/listen"),
         json,
-        STREAMS,
+        ACCEPT_EVENTS,
     ];
     let listening = server.events("POST", "/mcp", &headers, listen.as_bytes());
-    let oldest = server.events("GET", "/sse", &[("authorization", &shown)], b"");
+    let oldest = server.events("GET", "/sse", &[("authorization", &authorization)], b"");
     let mut streams = vec![
         ("GET of a session", standing),
         ("call of a session", called),
@@ -78,7 +80,7 @@ fn streams(server: &HttpServer, token: &str) -> (Vec<(&'static str, Events)>, St
         ("/sse", oldest),
     ];
     for (name, events) in &mut streams {
-        // Each is open and says so now and then.
+        // Each stream is open and sends pings.
         assert_eq!(events.head.status, 200, "{name}");
         assert!(events.line().is_some(), "{name}");
         assert!(events.line().is_some(), "{name}");
@@ -86,17 +88,17 @@ fn streams(server: &HttpServer, token: &str) -> (Vec<(&'static str, Events)>, St
     (streams, session.id.clone())
 }
 
-/// Calls without a session, which are not answered before they end; each as its client wants the answer.
+/// Starts stateless calls that do not finish by themselves, as JSON and as an event stream.
 fn calls(server: &HttpServer, token: &str) -> Vec<TcpStream> {
     let params = json!({"name": "web_search_exa", "arguments": {"query": "slow"}});
-    let body = request(1, "tools/call", introduced(params)).to_string();
-    let accepts = ["application/json", STREAMS.1];
+    let body = request(1, "tools/call", stateless_params(params)).to_string();
+    let accepts = ["application/json", ACCEPT_EVENTS.1];
     let call = |accept: &str| {
         let mut stream = server.connect();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nhost: {}\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\naccept: {accept}\r\n\
-             mcp-protocol-version: {STATELESS}\r\nmcp-method: tools/call\r\n\
+             mcp-protocol-version: {STATELESS_VERSION}\r\nmcp-method: tools/call\r\n\
              mcp-name: web_search_exa\r\n\r\n",
             server.address,
             body.len()
@@ -110,29 +112,29 @@ fn calls(server: &HttpServer, token: &str) -> Vec<TcpStream> {
     calls
 }
 
-/// Whether calls are refused with this status as soon as their token has ended.
+/// Asserts that calls fail with this status as soon as their token ends.
 #[track_caller]
-fn all_refused(calls: Vec<TcpStream>, status: u16, since: Instant) {
+fn assert_all_rejected(calls: Vec<TcpStream>, status: u16, since: Instant) {
     for mut call in calls {
         let mut answer = String::new();
-        call.read_to_string(&mut answer).expect("an answer");
-        assert!(since.elapsed() < SOON, "{answer}");
+        call.read_to_string(&mut answer).expect("a response");
+        assert!(since.elapsed() < GRACE_PERIOD, "{answer}");
         let expected = format!("HTTP/1.1 {status} ");
         assert!(answer.starts_with(&expected), "{answer}");
     }
 }
 
 #[track_caller]
-fn all_end(streams: Vec<(&'static str, Events)>, since: Instant) {
+fn assert_all_end(streams: Vec<(&'static str, Events)>, since: Instant) {
     for (name, mut events) in streams {
         while events.line().is_some() {
-            assert!(since.elapsed() < SOON, "{name} is still open");
+            assert!(since.elapsed() < GRACE_PERIOD, "{name} is still open");
         }
     }
 }
 
 #[track_caller]
-fn all_go_on(streams: &mut [(&'static str, Events)]) {
+fn assert_all_open(streams: &mut [(&'static str, Events)]) {
     for (name, events) in streams {
         assert!(events.line().is_some(), "{name} has ended");
     }
@@ -155,9 +157,9 @@ fn revocation_ends_every_stream() {
     let calls = calls(&server, &text);
     admin.post(&id, "revoke", &json!({}));
     let revoked = Instant::now();
-    all_end(ending, revoked);
-    all_refused(calls, 403, revoked);
-    all_go_on(&mut staying);
+    assert_all_end(ending, revoked);
+    assert_all_rejected(calls, 403, revoked);
+    assert_all_open(&mut staying);
 }
 
 #[test]
@@ -170,17 +172,17 @@ fn rotation_ends_streams_of_the_old_token_but_no_session() {
     let calls = calls(&server, &text);
     let rotated = admin.post(&id, "rotate", &json!({}));
     let since = Instant::now();
-    all_end(ending, since);
-    all_refused(calls, 401, since);
-    let shown = bearer(rotated["token"].as_str().expect("a token"));
+    assert_all_end(ending, since);
+    assert_all_rejected(calls, 401, since);
+    let authorization = bearer(rotated["token"].as_str().expect("a token"));
     let headers = [
-        ("authorization", shown.as_str()),
+        ("authorization", authorization.as_str()),
         ("mcp-session-id", session.as_str()),
     ];
-    let reply = server.post(&headers, &request(9, "ping", json!({})));
-    assert_eq!(reply.status, 200, "{}", reply.text());
+    let response = server.post(&headers, &request(9, "ping", json!({})));
+    assert_eq!(response.status, 200, "{}", response.text());
     let (mut staying, _) = streams(&server, rotated["token"].as_str().expect("a token"));
-    all_go_on(&mut staying);
+    assert_all_open(&mut staying);
 }
 
 #[test]
@@ -192,8 +194,8 @@ fn rotation_with_a_grace_period_ends_streams_after_it() {
     let (mut ending, _) = streams(&server, &text);
     admin.post(&id, "rotate", &json!({"graceSeconds": 4}));
     let rotated = Instant::now();
-    all_go_on(&mut ending);
-    all_end(ending, rotated + Duration::from_secs(4));
+    assert_all_open(&mut ending);
+    assert_all_end(ending, rotated + Duration::from_secs(4));
     assert!(rotated.elapsed() > Duration::from_secs(3));
 }
 
@@ -211,17 +213,17 @@ fn expiry_ends_every_stream() {
     let (mut of_environment, _) = streams(&server, "token-of-the-environment");
     let (ending_now, _) = streams(&server, &sooner);
     let calls = calls(&server, &text);
-    // An end that is set while streams are open counts, too.
+    // An expiry that is set while streams are open takes effect, too.
     admin.post(&sooner_id, "expire", &json!({}));
-    all_end(ending_now, Instant::now());
+    assert_all_end(ending_now, Instant::now());
     if Instant::now() + Duration::from_secs(3) < expires {
-        all_go_on(&mut made);
-        all_go_on(&mut of_environment);
+        assert_all_open(&mut made);
+        assert_all_open(&mut of_environment);
     }
     thread::sleep(expires.saturating_duration_since(Instant::now()));
-    all_end(made, expires);
-    all_refused(calls, 403, expires);
-    all_end(of_environment, expires);
+    assert_all_end(made, expires);
+    assert_all_rejected(calls, 403, expires);
+    assert_all_end(of_environment, expires);
 }
 
 #[cfg(unix)]
@@ -232,65 +234,69 @@ fn revocation_at_one_replica_ends_the_streams_at_another() {
     let replicas = Replicas::with(2, &[("MCP_AUTH_TOKEN", ADMIN), keys, alive]);
     let (here, there) = (&replicas.servers[0], &replicas.servers[1]);
     let (text, id) = Admin(here).create(&json!({"userId": "ann"}));
-    let shown = bearer(&text);
+    let authorization = bearer(&text);
     let started = Instant::now();
-    while there.get("/mcp/usage", &[("authorization", &shown)]).status != 200 {
+    while there
+        .get("/mcp/usage", &[("authorization", &authorization)])
+        .status
+        != 200
+    {
         assert!(started.elapsed() < Duration::from_secs(20));
         thread::sleep(Duration::from_millis(500));
     }
-    let session = HttpSession::usual(there, &[("authorization", &shown)]);
+    let session = HttpSession::new(there, &[("authorization", &authorization)]);
     let mut own = session.headers();
     own.push(("accept", "text/event-stream"));
-    let wanted = introduced(json!({"notifications": {"resourcesListChanged": true}}));
+    let wanted = stateless_params(json!({"notifications": {"resourcesListChanged": true}}));
     let listen = request(1, "subscriptions/listen", wanted).to_string();
     let headers = [
-        ("authorization", shown.as_str()),
-        ("mcp-protocol-version", STATELESS),
+        ("authorization", authorization.as_str()),
+        ("mcp-protocol-version", STATELESS_VERSION),
         ("mcp-method", "subscriptions/listen"),
         ("content-type", "application/json"),
-        STREAMS,
+        ACCEPT_EVENTS,
     ];
     let mut streams = vec![
         ("GET", there.events("GET", "/mcp", &own, b"")),
         (
             "/sse",
-            there.events("GET", "/sse", &[("authorization", &shown)], b""),
+            there.events("GET", "/sse", &[("authorization", &authorization)], b""),
         ),
         (
             "listen",
             there.events("POST", "/mcp", &headers, listen.as_bytes()),
         ),
     ];
-    all_go_on(&mut streams);
+    assert_all_open(&mut streams);
     Admin(here).post(&id, "revoke", &json!({}));
-    all_end(streams, Instant::now() + Duration::from_secs(2));
+    assert_all_end(streams, Instant::now() + Duration::from_secs(2));
 }
 
-fn begin_task(server: &HttpServer, token: &str) -> String {
-    let shown = bearer(token);
-    let mut session = HttpSession::usual(server, &[("authorization", &shown)]);
+fn start_task(server: &HttpServer, token: &str) -> String {
+    let authorization = bearer(token);
+    let mut session = HttpSession::new(server, &[("authorization", &authorization)]);
     let args = json!({"search": {"query": "companies", "count": 1}});
     let call = json!({
         "name": "manage_websets",
         "arguments": {"operation": "websets.create", "args": args},
         "task": {"ttl": 600_000},
     });
-    let task = session.ask("tools/call", call)["result"]["task"].clone();
+    let task = session.request("tools/call", call)["result"]["task"].clone();
     task["taskId"].as_str().expect("a task").to_owned()
 }
 
 fn task(server: &HttpServer, token: &str, id: &str) -> Value {
-    let shown = bearer(token);
-    let mut session = HttpSession::usual(server, &[("authorization", &shown)]);
-    session.ask("tasks/get", json!({"taskId": id}))["result"].clone()
+    let authorization = bearer(token);
+    let mut session = HttpSession::new(server, &[("authorization", &authorization)]);
+    session.request("tasks/get", json!({"taskId": id}))["result"].clone()
 }
 
-/// Waits until the only task of a server has been cancelled.
+/// Waits until the only task of a server is cancelled.
 #[track_caller]
 fn is_cancelled(admin: &Admin) {
     let started = Instant::now();
     while admin.get("/admin/state")["tasks"]["cancelled"] != 1 {
-        assert!(started.elapsed() < SOON, "the task goes on");
+        assert!(started.elapsed() < GRACE_PERIOD, "the task continues");
         thread::sleep(Duration::from_millis(100));
     }
 }
@@ -311,10 +317,10 @@ fn tasks_are_cancelled_with_the_last_token_of_their_owner() {
         let admin = Admin(&server);
         let (first, first_id) = admin.create(&json!({"userId": "ann"}));
         let (second, second_id) = admin.create(&json!({"userId": "ann"}));
-        let (_, stranger) = admin.create(&json!({"userId": "ben"}));
-        let id = begin_task(&server, &first);
+        let (_, other_id) = admin.create(&json!({"userId": "ben"}));
+        let id = start_task(&server, &first);
         end(&admin, &first_id);
-        end(&admin, &stranger);
+        end(&admin, &other_id);
         let rotated = admin.post(&second_id, "rotate", &json!({"graceSeconds": 0}));
         assert_ne!(rotated["token"], second.as_str());
         thread::sleep(Duration::from_secs(3));
@@ -322,14 +328,16 @@ fn tasks_are_cancelled_with_the_last_token_of_their_owner() {
         assert_eq!(task(&server, text, &id)["status"], "working");
         end(&admin, &second_id);
         is_cancelled(&admin);
-        // Exa is asked to stop, and nobody asks how it goes any more.
+        // The work is cancelled at Exa and no longer polled.
         thread::sleep(Duration::from_secs(1));
-        let seen = exa.take();
-        let cancels = seen.iter().filter(|seen| seen.path().ends_with("/cancel"));
-        assert_eq!(cancels.count(), 1, "{seen:?}");
+        let requests = exa.take();
+        let cancels = requests
+            .iter()
+            .filter(|request| request.path().ends_with("/cancel"));
+        assert_eq!(cancels.count(), 1, "{requests:?}");
         thread::sleep(Duration::from_secs(4));
         assert_eq!(exa.take().len(), 0);
-        // Whoever is let in again learns why.
+        // A user with a new token learns the reason.
         let (third, _) = admin.create(&json!({"userId": "ann"}));
         let ended = task(&server, &third, &id);
         assert_eq!(ended["status"], "cancelled", "{ended}");
@@ -351,7 +359,7 @@ fn tasks_are_cancelled_when_the_last_token_is_reassigned() {
         let server = start(&exa, &[("ENABLED_TOOLS", "default")]);
         let admin = Admin(&server);
         let (text, id) = admin.create(&user);
-        let task_id = begin_task(&server, &text);
+        let task_id = start_task(&server, &text);
         thread::sleep(Duration::from_secs(2));
         assert_eq!(task(&server, &text, &task_id)["status"], "working");
         let path = format!("/admin/tokens/{id}");
@@ -361,10 +369,10 @@ fn tasks_are_cancelled_when_the_last_token_is_reassigned() {
         exa.take();
         thread::sleep(Duration::from_secs(4));
         assert_eq!(exa.take().len(), 0, "{user}");
-        // Whoever gets the token back, or another one, can have tasks again.
+        // With the reactivated or a new token, tasks can be started again.
         if user["userId"].is_string() {
             assert_eq!(admin.send("PATCH", &path, &user).status, 200);
-            let next = begin_task(&server, &text);
+            let next = start_task(&server, &text);
             thread::sleep(Duration::from_secs(2));
             let ended = task(&server, &text, &task_id);
             let why = ended["statusMessage"].to_string();
@@ -372,16 +380,16 @@ fn tasks_are_cancelled_when_the_last_token_is_reassigned() {
             assert_eq!(task(&server, &text, &next)["status"], "working");
         }
     }
-    // The server dies right after the change.
+    // The server is killed right after the change.
     let exa = upstream();
     let mut server = start(&exa, &variables);
     let (text, id) = Admin(&server).create(&json!({"userId": "ann"}));
-    begin_task(&server, &text);
+    start_task(&server, &text);
     thread::sleep(Duration::from_secs(1));
     let other = json!({"userId": "other"});
     let path = format!("/admin/tokens/{id}");
     assert_eq!(Admin(&server).send("PATCH", &path, &other).status, 200);
-    crate::support::signal(server.id(), "KILL");
+    crate::support::signal(server.process_id(), "KILL");
     server.wait();
     let server = start(&exa, &variables);
     is_cancelled(&Admin(&server));
@@ -395,20 +403,22 @@ fn tasks_of_a_revoked_owner_are_not_recovered() {
     let exa = upstream();
     let mut server = start(&exa, &variables);
     let (text, id) = Admin(&server).create(&json!({"userId": "ann"}));
-    begin_task(&server, &text);
+    start_task(&server, &text);
     thread::sleep(Duration::from_millis(1_500));
-    // The server dies; meanwhile the token expires.
+    // The server is killed, and the token expires meanwhile.
     Admin(&server).post(&id, "expire", &json!({"expiresAt": in_seconds(2)}));
-    crate::support::signal(server.id(), "KILL");
+    crate::support::signal(server.process_id(), "KILL");
     server.wait();
     thread::sleep(Duration::from_secs(3));
     exa.take();
     let server = start(&exa, &variables);
     is_cancelled(&Admin(&server));
     thread::sleep(Duration::from_secs(3));
-    let seen = exa.take();
+    let requests = exa.take();
     assert!(
-        seen.iter().all(|seen| seen.path().ends_with("/cancel")),
-        "{seen:?}"
+        requests
+            .iter()
+            .all(|request| request.path().ends_with("/cancel")),
+        "{requests:?}"
     );
 }

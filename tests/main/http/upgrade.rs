@@ -1,4 +1,4 @@
-//! Stores that an earlier release wrote, opened by this one. `tests/fixtures/upgrade/README.md` says how they
+//! Stores written by an earlier release, opened by this one. `tests/fixtures/upgrade/README.md` says how they
 //! were made.
 
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use serde_json::{Map, Value, json};
 use super::{bearer, request};
 #[cfg(unix)]
 use crate::support::RedisServer;
-use crate::support::{HttpServer, HttpSession, Recorder, Reply, USUAL};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, Recorder, Response, eventually};
 
 const RELEASE: &str = "912abe7";
 
-/// What the release itself said about its store, and how much later it is now.
+/// The responses of the earlier release about its store, and the time since then.
 struct Fixture {
     expected: Value,
-    /// Milliseconds.
+    /// The time since then, in milliseconds.
     later: i64,
-    /// When it was made, and now.
+    /// The time of the recording, and now.
     made: DateTime<Utc>,
     now: DateTime<Utc>,
 }
@@ -34,8 +34,8 @@ impl Fixture {
     fn read(name: &str) -> Self {
         let text = std::fs::read_to_string(folder().join(name)).expect("the fixture");
         let expected: Value = serde_json::from_str(&text).expect("JSON");
-        let made = expected["madeAt"].as_i64().expect("a moment");
-        let made = DateTime::from_timestamp_millis(made).expect("a moment");
+        let made = expected["madeAt"].as_i64().expect("a time");
+        let made = DateTime::from_timestamp_millis(made).expect("a time");
         let now = Utc::now();
         Self {
             expected,
@@ -45,14 +45,14 @@ impl Fixture {
         }
     }
 
-    /// A document as if it had been written so much later: tasks do not live longer than a day.
-    fn aged(&self, collection: &str, body: &str) -> String {
+    /// Returns a document with its times moved to the present, because tasks expire after a day.
+    fn with_current_times(&self, collection: &str, body: &str) -> String {
         let Ok(Value::Object(mut body)) = serde_json::from_str(body) else {
             return body.to_owned();
         };
         let later = |map: &mut Map<String, Value>, name: &str| {
             if let Some(time) = map.get_mut(name).filter(|time| time.is_number()) {
-                *time = json!(time.as_i64().expect("a moment") + self.later);
+                *time = json!(time.as_i64().expect("a time") + self.later);
             }
         };
         match collection {
@@ -70,7 +70,7 @@ impl Fixture {
         Value::Object(body).to_string()
     }
 
-    /// Numbers of the day and the month are those of this day and month.
+    /// Returns a counter key with the current day and month.
     fn subject(&self, subject: &str) -> String {
         let day = |time: DateTime<Utc>| format!("day:{}", time.format("%Y-%m-%d"));
         let month = |time: DateTime<Utc>| format!("spent:{}:", time.format("%Y-%m"));
@@ -83,9 +83,10 @@ impl Fixture {
 
     fn name(&self, subject: &str, name: &str) -> String {
         let day = |time: DateTime<Utc>| time.format("%d").to_string();
-        match subject.starts_with("spent:") && name == day(self.made) {
-            true => day(self.now),
-            false => name.to_owned(),
+        if subject.starts_with("spent:") && name == day(self.made) {
+            day(self.now)
+        } else {
+            name.to_owned()
         }
     }
 
@@ -96,40 +97,41 @@ impl Fixture {
     }
 }
 
-/// Compares what the release said with what is said now; new fields do no harm.
+/// Asserts that a response contains everything that the earlier release returned; new fields are allowed.
 #[track_caller]
-fn assert_holds(now: &Value, then: &Value, what: &str) {
+fn assert_contains(now: &Value, then: &Value, what: &str) {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
             for (name, then) in then {
                 let now = now.get(name).unwrap_or(&Value::Null);
-                assert_holds(now, then, &format!("{what}.{name}"));
+                assert_contains(now, then, &format!("{what}.{name}"));
             }
         }
         (Value::Array(now), Value::Array(then)) => {
             assert_eq!(now.len(), then.len(), "{what}: {now:?}");
             for (number, (now, then)) in now.iter().zip(then).enumerate() {
-                assert_holds(now, then, &format!("{what}[{number}]"));
+                assert_contains(now, then, &format!("{what}[{number}]"));
             }
         }
         _ => assert_eq!(now, then, "{what}"),
     }
 }
 
-/// Exa with the one piece of work that goes on.
+/// Starts a mock of Exa with one running operation.
 fn exa(is_done: &Arc<AtomicBool>) -> Recorder {
     let is_done = Arc::clone(is_done);
     Recorder::start(move |request, _| {
         let Some(id) = request.path().strip_prefix("/research/v1/") else {
-            return Reply::json(404, &json!({"error": "not found"}));
+            return Response::json(404, &json!({"error": "not found"}));
         };
-        let status = match is_done.load(Ordering::SeqCst) {
-            true => "completed",
-            false => "running",
+        let status = if is_done.load(Ordering::SeqCst) {
+            "completed"
+        } else {
+            "running"
         };
         let work = json!({"researchId": id, "status": status, "createdAt": 1, "model": "exa-research",
             "instructions": "one that goes on", "output": {"content": "done"}});
-        Reply::json(200, &work)
+        Response::json(200, &work)
     })
 }
 
@@ -137,7 +139,7 @@ fn assert_intact(fixture: &Fixture, store: &str) {
     let is_done = Arc::new(AtomicBool::new(false));
     let exa = exa(&is_done);
     let environment = &fixture.expected["environment"];
-    let text = |name: &str| environment[name].as_str().expect("a text");
+    let text = |name: &str| environment[name].as_str().expect("a string");
     let variables = [
         ("EXA_API_KEYS", "pool-key-one"),
         ("MCP_AUTH_TOKEN", text("admin")),
@@ -145,27 +147,27 @@ fn assert_intact(fixture: &Fixture, store: &str) {
         ("ENABLED_TOOLS", "default,notes"),
         ("EXA_MCP_STORE", store),
     ];
-    let server = HttpServer::upstream(&exa.url(), &variables);
+    let server = HttpServer::with_upstream(&exa.url(), &variables);
     let get = |path: &str, token: &str| {
         let token = bearer(token);
         server.get(path, &[("authorization", &token)])
     };
     let admin = |path: &str| get(path, text("admin")).json();
 
-    // What was counted, decided and noted.
+    // Usage, tokens and the audit log.
     let mut tokens = admin("/admin/tokens")["tokens"].clone();
-    assert_holds(&tokens, &fixture.expected["tokens"], "tokens");
+    assert_contains(&tokens, &fixture.expected["tokens"], "tokens");
     let mut usage = fixture.expected["usage"].clone();
     usage["days"][0]["day"] = json!(fixture.now.format("%Y-%m-%d").to_string());
-    assert_holds(&admin("/admin/usage?days=1"), &usage, "usage");
+    assert_contains(&admin("/admin/usage?days=1"), &usage, "usage");
     let audit = admin("/admin/audit?limit=100");
-    assert_holds(
+    assert_contains(
         &audit["entries"],
         &fixture.expected["audit"]["entries"],
         "audit",
     );
 
-    // Who is let in.
+    // Authentication.
     let status = |token: &str| get("/mcp/usage", token).status;
     let former = |user: &str| {
         fixture.expected["made"][user]["former"]
@@ -190,10 +192,10 @@ fn assert_intact(fixture: &Fixture, store: &str) {
     assert_eq!(get("/admin/tokens", fixture.token("jon")).status, 200);
     assert_eq!(get("/admin/tokens", fixture.token("eve")).status, 403);
 
-    // How much they may do.
+    // Limits.
     let bob = bearer("bob-token");
-    let mut bob = HttpSession::usual(&server, &[("authorization", &bob)]);
-    let tools = bob.ask("tools/list", json!({}));
+    let mut bob = HttpSession::new(&server, &[("authorization", &bob)]);
+    let tools = bob.request("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().expect("tools");
     let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["web_search_exa"]);
@@ -202,7 +204,7 @@ fn assert_intact(fixture: &Fixture, store: &str) {
     assert!(refused, "five requests a minute");
 
     assert_tasks_and_notes(fixture, &server, &is_done);
-    // It is counted on top of what was.
+    // New usage is added to the stored usage.
     tokens = admin("/admin/tokens")["tokens"].clone();
     let ann = |tokens: &Value| {
         let tokens = tokens.as_array().expect("tokens");
@@ -217,41 +219,41 @@ fn assert_intact(fixture: &Fixture, store: &str) {
 fn assert_tasks_and_notes(fixture: &Fixture, server: &HttpServer, is_done: &AtomicBool) {
     let token = bearer("ann-token");
     let headers = [("authorization", token.as_str())];
-    let mut ann = HttpSession::able(server, &headers, json!({"elicitation": {}}));
+    let mut ann = HttpSession::with_capabilities(server, &headers, json!({"elicitation": {}}));
     for note in fixture.expected["notes"].as_array().expect("notes") {
-        let read = ann.ask("resources/read", json!({"uri": note["uri"]}));
+        let read = ann.request("resources/read", json!({"uri": note["uri"]}));
         assert_eq!(
             read["result"]["contents"][0]["text"], note["text"],
             "{read}"
         );
     }
     let then = &fixture.expected["tasks"];
-    let listed = ann.ask("tasks/list", json!({}));
+    let listed = ann.request("tasks/list", json!({}));
     let listed = listed["result"]["tasks"].as_array().expect("tasks").clone();
     let ids: Vec<&Value> = listed.iter().map(|task| &task["taskId"]).collect();
     assert_eq!(json!(ids), then["listed"]);
     let id = |status: &str| json!({"taskId": then["ids"][status]});
     for status in ["completed", "failed", "cancelled"] {
-        let state = ann.ask("tasks/get", id(status))["result"].clone();
+        let state = ann.request("tasks/get", id(status))["result"].clone();
         let before = &then["states"][status];
         for field in ["status", "statusMessage", "ttl"] {
             assert_eq!(state[field], before[field], "{status}: {state}");
         }
     }
     for status in ["completed", "failed"] {
-        let result = ann.ask("tasks/result", id(status));
+        let result = ann.request("tasks/result", id(status));
         assert_eq!(result["result"], then["results"][status], "{status}");
     }
-    // What went on goes on, and what waited for its client waits again.
+    // Running tasks continue, and tasks that need input wait again.
     assert_eq!(
-        ann.ask("tasks/get", id("working"))["result"]["status"],
+        ann.request("tasks/get", id("working"))["result"]["status"],
         "working"
     );
     is_done.store(true, Ordering::SeqCst);
-    let result = ann.ask("tasks/result", id("working"));
+    let result = ann.request("tasks/result", id("working"));
     assert_eq!(result["result"]["isError"], false, "{result}");
-    super::eventually("the question is asked again", || {
-        let state = ann.ask("tasks/get", id("input_required"));
+    eventually("the input is requested again", || {
+        let state = ann.request("tasks/get", id("input_required"));
         state["result"]["status"] == "input_required"
     });
 }
@@ -259,8 +261,8 @@ fn assert_tasks_and_notes(fixture: &Fixture, server: &HttpServer, is_done: &Atom
 #[test]
 fn opens_sqlite_file_of_an_earlier_release() {
     let fixture = Fixture::read("sqlite.expected.json");
-    let place = tempfile::tempdir().expect("a folder");
-    let path = place.path().join("store.db");
+    let copy = tempfile::tempdir().expect("a folder");
+    let path = copy.path().join("store.db");
     std::fs::copy(folder().join("store.db"), &path).expect("a copy");
     let file = rusqlite::Connection::open(&path).expect("the file");
     let rows: Vec<(i64, String, String)> = {
@@ -270,7 +272,7 @@ fn opens_sqlite_file_of_an_earlier_release() {
         rows.expect("rows").map(|row| row.expect("a row")).collect()
     };
     for (number, collection, body) in rows {
-        let body = fixture.aged(&collection, &body);
+        let body = fixture.with_current_times(&collection, &body);
         let sql = "UPDATE documents SET body = ?, expires = expires + ? WHERE number = ?";
         let changed = file.execute(sql, (body, fixture.later, number));
         assert_eq!(changed, Ok(1));
@@ -303,41 +305,41 @@ fn opens_redis_data_of_an_earlier_release() {
         restore(&fixture, &redis, &entry);
     }
     assert_intact(&fixture, &redis.url());
-    // A session that the release began goes on.
+    // A session of the earlier release continues.
     let variables = [
         ("EXA_API_KEYS", "pool-key-one"),
         ("USER_TOKENS", "ann-token:ann"),
         ("EXA_MCP_STORE", &redis.url()),
     ];
-    let server = HttpServer::upstream("http://127.0.0.1:1", &variables);
+    let server = HttpServer::with_upstream("http://127.0.0.1:1", &variables);
     let session = fixture.expected["session"].as_str().expect("a session");
     let token = bearer("ann-token");
     let headers = [
         ("authorization", token.as_str()),
         ("mcp-session-id", session),
-        ("mcp-protocol-version", USUAL),
+        ("mcp-protocol-version", DEFAULT_VERSION),
     ];
-    let reply = server.post(&headers, &request(1, "tools/list", json!({})));
-    assert_eq!(reply.status, 200, "{}", reply.text());
+    let response = server.post(&headers, &request(1, "tools/list", json!({})));
+    assert_eq!(response.status, 200, "{}", response.text());
 }
 
-/// Writes one key as it was, only later.
+/// Restores one key, with its times moved to the present.
 #[cfg(unix)]
 fn restore(fixture: &Fixture, redis: &RedisServer, entry: &Value) {
     let key = entry["key"].as_str().expect("a key");
-    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let text = |value: &Value| value.as_str().expect("a string").to_owned();
     let values: Vec<String> = match &entry["value"] {
         Value::Array(values) => values.iter().map(text).collect(),
         value => vec![text(value)],
     };
-    let decoded = crate::support::percent_decoded(key);
+    let decoded = crate::support::percent_decode(key);
     let pairs = || {
         values
             .chunks(2)
             .map(|pair| (pair[0].clone(), pair[1].clone()))
     };
     let later = |time: &str| {
-        let time: i64 = time.parse().expect("a moment");
+        let time: i64 = time.parse().expect("a time");
         (time + fixture.later).to_string()
     };
     let mut command = vec![];
@@ -366,9 +368,12 @@ fn restore(fixture: &Fixture, redis: &RedisServer, entry: &Value) {
                 let subject = fixture.subject(subject);
                 let encoded: String = subject
                     .bytes()
-                    .map(|byte| match byte.is_ascii_alphanumeric() {
-                        true => char::from(byte).to_string(),
-                        false => format!("%{byte:02X}"),
+                    .map(|byte| {
+                        if byte.is_ascii_alphanumeric() {
+                            char::from(byte).to_string()
+                        } else {
+                            format!("%{byte:02X}")
+                        }
                     })
                     .collect();
                 format!("exa-mcp:count:{encoded}")
@@ -377,7 +382,7 @@ fn restore(fixture: &Fixture, redis: &RedisServer, entry: &Value) {
             for (field, value) in pairs() {
                 let (field, value) = match field.as_str() {
                     "e" => (field, later(&value)),
-                    "b" => (field, fixture.aged(collection, &value)),
+                    "b" => (field, fixture.with_current_times(collection, &value)),
                     _ => (fixture.name(subject.unwrap_or_default(), &field), value),
                 };
                 command.extend([field, value]);
@@ -386,6 +391,6 @@ fn restore(fixture: &Fixture, redis: &RedisServer, entry: &Value) {
         other => panic!("{other}"),
     }
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    let answer = redis.say(&words).expect("an answer");
+    let answer = redis.command(&words).expect("a response");
     assert!(!answer.starts_with('-'), "{answer}");
 }

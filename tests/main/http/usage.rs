@@ -1,4 +1,4 @@
-//! What was used, and by whom; and how the server ends.
+//! Usage statistics, and shutdown.
 
 use std::io::{Read, Write};
 
@@ -22,16 +22,16 @@ fn finished_calls_are_counted_after_kill() {
     let mut expected = 0;
     for _ in 0..3 {
         let mut server = HttpServer::sandboxed(&variables);
-        let mut session = HttpSession::usual(&server, &[("authorization", &ann)]);
+        let mut session = HttpSession::new(&server, &[("authorization", &ann)]);
         expected += 1;
         for _ in 0..4 {
             session.call("web_search_exa", search());
             let call = json!({"name": "web_search_exa", "arguments": search()});
-            let reply = server.stateless(&[("authorization", &ann)], "tools/call", call);
-            assert_eq!(reply.status, 200);
+            let response = server.send_stateless(&[("authorization", &ann)], "tools/call", call);
+            assert_eq!(response.status, 200);
             expected += 2;
         }
-        signal(server.id(), "KILL");
+        signal(server.process_id(), "KILL");
         server.wait();
         let server = HttpServer::sandboxed(&variables);
         let usage = server.get("/mcp/usage", &[("authorization", &ann)]).json();
@@ -45,16 +45,16 @@ fn finished_calls_are_counted_after_kill() {
 fn calls_are_counted_by_outcome() {
     let server = HttpServer::sandboxed(&[("MCP_AUTH_TOKEN", "admin-secret")]);
     let headers = [("authorization", "Bearer admin-secret")];
-    let mut session = HttpSession::usual(&server, &headers);
+    let mut session = HttpSession::new(&server, &headers);
     session.call("web_search_exa", search());
     session.call("web_search_exa", search());
     session.call("web_search_exa", json!({}));
-    session.ask("tools/call", json!({"name": "no_such_tool"}));
-    session.ask("tools/call", json!({"name": 5}));
-    session.ask("no/such", json!({}));
-    session.ask("prompts/get", json!({"name": "nothing"}));
+    session.request("tools/call", json!({"name": "no_such_tool"}));
+    session.request("tools/call", json!({"name": 5}));
+    session.request("no/such", json!({}));
+    session.request("prompts/get", json!({"name": "nothing"}));
     let call = json!({"name": "no_such_tool", "arguments": {}});
-    server.stateless(&headers, "tools/call", call);
+    server.send_stateless(&headers, "tools/call", call);
     let usage = server.get("/mcp/usage", &headers).json();
     assert_eq!(usage["usageCount"], 9);
     let details = &usage["details"];
@@ -79,8 +79,8 @@ fn calls_are_counted_by_outcome() {
 fn no_usage_without_tokens() {
     let server = HttpServer::sandboxed(&[]);
     for path in ["/mcp/usage", "/admin/tokens"] {
-        let reply = server.get(path, &[("authorization", "Bearer anything")]);
-        assert_eq!(reply.status, 404, "{path}");
+        let response = server.get(path, &[("authorization", "Bearer anything")]);
+        assert_eq!(response.status, 404, "{path}");
     }
 }
 
@@ -88,9 +88,9 @@ fn no_usage_without_tokens() {
 fn shutdown_finishes_calls_and_closes_streams() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=3000");
-    let mut server = HttpServer::upstream(&sandbox.url(), &[]);
+    let mut server = HttpServer::with_upstream(&sandbox.url(), &[]);
     let key = [("x-api-key", "a-key-of-mine")];
-    let session = HttpSession::usual(&server, &key);
+    let session = HttpSession::new(&server, &key);
     let mut headers = session.headers();
     headers.push(("accept", "text/event-stream"));
     let mut standing = server.events("GET", "/mcp", &headers, b"");
@@ -106,13 +106,13 @@ fn shutdown_finishes_calls_and_closes_streams() {
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("the server reads");
-    // It is under way once Exa has been asked.
+    // The call is running once Exa has received the request.
     sandbox.await_requests("search", 1);
-    signal(server.id(), "TERM");
+    signal(server.process_id(), "TERM");
     while standing.line().is_some() {}
     while oldest.line().is_some() {}
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
+    stream.read_to_string(&mut answer).expect("a response");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(
         answer.contains("\"id\":7") && answer.contains("\"isError\":false"),
@@ -126,24 +126,24 @@ fn shutdown_finishes_calls_and_closes_streams() {
 fn slow_call_does_not_delay_shutdown() {
     let sandbox = Sandbox::start();
     sandbox.fault("search", "delay=60000");
-    let mut server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_DRAIN_TIMEOUT", "1")]);
-    let session = HttpSession::usual(&server, &[("x-api-key", "a-key-of-mine")]);
+    let mut server = HttpServer::with_upstream(&sandbox.url(), &[("EXA_MCP_DRAIN_TIMEOUT", "1")]);
+    let session = HttpSession::new(&server, &[("x-api-key", "a-key-of-mine")]);
     let mut headers = session.headers();
-    headers.extend([super::STREAMS, ("content-type", "application/json")]);
+    headers.extend([super::ACCEPT_EVENTS, ("content-type", "application/json")]);
     let call = json!({"name": "web_search_exa", "arguments": search()});
     let body = request(7, "tools/call", call).to_string();
     let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
-    signal(server.id(), "INT");
+    signal(server.process_id(), "INT");
     while events.line().is_some() {}
     assert_eq!(server.wait(), Some(0));
 }
 
-/// Rows of the store of a server that is not running.
+/// Queries the store of a stopped server.
 fn rows(store: &std::path::Path, sql: &str) -> Vec<String> {
     let file = rusqlite::Connection::open(store).expect("a store");
     let mut statement = file.prepare(sql).expect("SQL");
     let rows = statement.query_map([], |row| row.get(0)).expect("rows");
-    rows.map(|row| row.expect("a text")).collect()
+    rows.map(|row| row.expect("a string")).collect()
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn daily_usage_expires_but_totals_remain() {
     let admin = bearer("a");
     let headers = [("authorization", admin.as_str())];
     let mut server = start("10");
-    HttpSession::usual(&server, &headers).call("web_search_exa", search());
+    HttpSession::new(&server, &headers).call("web_search_exa", search());
     let days = server.get("/admin/usage?days=99", &headers).json();
     assert_eq!(
         days["days"].as_array().map(Vec::len),
         Some(10),
-        "no more than are kept"
+        "no more than the retention period"
     );
-    signal(server.id(), "TERM");
+    signal(server.process_id(), "TERM");
     server.wait();
 
     let old = "INSERT INTO counters
@@ -181,7 +181,7 @@ fn daily_usage_expires_but_totals_remain() {
     let mut server = start("30");
     let left = "SELECT DISTINCT subject FROM counters WHERE subject LIKE 'day:%' ORDER BY subject";
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    // Days 21 to 29 back, and today.
+    // 21 to 29 days ago, and today.
     while rows(&path, left).len() > 10 {
         assert!(
             std::time::Instant::now() < deadline,
@@ -197,6 +197,6 @@ fn daily_usage_expires_but_totals_remain() {
         usage["usage"]["dollarsThisMonth"].as_f64() > Some(0.0),
         "{usage}"
     );
-    signal(server.id(), "TERM");
+    signal(server.process_id(), "TERM");
     server.wait();
 }

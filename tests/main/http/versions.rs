@@ -1,27 +1,34 @@
-//! All versions of the protocol over one address.
+//! All protocol versions on one endpoint.
 
 use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{STREAMS, request, search};
-use crate::support::{HttpServer, HttpSession, STATELESS, USUAL, initialize};
+use super::{ACCEPT_EVENTS, request, search};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, STATELESS_VERSION, initialize};
 
-const OLDER: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 #[test]
 fn legacy_versions_have_sessions() {
     let server = HttpServer::sandboxed(&[]);
-    for version in OLDER {
+    for version in SESSION_VERSIONS {
         let mut session = server.session(version, &[]);
-        assert_eq!(session.hello["serverInfo"]["name"], "exa-mcp-server");
-        let tasks = session.hello["capabilities"].get("tasks").is_some();
-        assert_eq!(tasks, version == USUAL, "{version}");
+        assert_eq!(
+            session.initialize_result["serverInfo"]["name"],
+            "exa-mcp-server"
+        );
+        let tasks = session.initialize_result["capabilities"]
+            .get("tasks")
+            .is_some();
+        assert_eq!(tasks, version == DEFAULT_VERSION, "{version}");
         assert!(
-            session.hello["capabilities"].get("extensions").is_none(),
+            session.initialize_result["capabilities"]
+                .get("extensions")
+                .is_none(),
             "{version}"
         );
-        let tools = session.ask("tools/list", json!({}));
+        let tools = session.request("tools/list", json!({}));
         let tool = &tools["result"]["tools"][0];
         assert!(
             tools["result"].get("ttlMs").is_none() && tools["result"].get("resultType").is_none()
@@ -41,44 +48,47 @@ fn legacy_versions_have_sessions() {
 #[test]
 fn stateless_version_needs_no_session() {
     let server = HttpServer::sandboxed(&[]);
-    let discovered = server.stateless(&[], "server/discover", json!({}));
+    let discovered = server.send_stateless(&[], "server/discover", json!({}));
     assert_eq!(discovered.status, 200);
     assert_eq!(discovered.header("mcp-session-id"), None);
     let versions = discovered.json()["result"]["supportedVersions"].to_string();
     assert!(
-        versions.contains(STATELESS) && versions.contains(USUAL),
+        versions.contains(STATELESS_VERSION) && versions.contains(DEFAULT_VERSION),
         "{versions}"
     );
-    let tools = server.stateless(&[STREAMS], "tools/list", json!({})).json();
+    let tools = server
+        .send_stateless(&[ACCEPT_EVENTS], "tools/list", json!({}))
+        .json();
     assert!(tools["result"]["ttlMs"].is_u64(), "{tools}");
     let call = json!({"name": "web_search_exa", "arguments": search()});
-    let reply = server.stateless(&[STREAMS], "tools/call", call);
-    assert_eq!(reply.header("content-type"), Some("application/json"));
-    assert_eq!(reply.json()["result"]["isError"], false);
-    // A session that it names by mistake means nothing.
-    let reply = server.stateless(&[("mcp-session-id", "nonsense")], "tools/list", json!({}));
-    assert_eq!(reply.status, 200);
-    // What it no longer has is not found, and neither is what it never had.
+    let response = server.send_stateless(&[ACCEPT_EVENTS], "tools/call", call);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(response.json()["result"]["isError"], false);
+    // A stray session id is ignored.
+    let response =
+        server.send_stateless(&[("mcp-session-id", "nonsense")], "tools/list", json!({}));
+    assert_eq!(response.status, 200);
+    // Removed methods and unknown methods are not found.
     for method in ["ping", "logging/setLevel", "tasks/list", "no/such"] {
-        let reply = server.stateless(&[], method, json!({"level": "info"}));
-        assert_eq!(reply.status, 404, "{method}");
-        assert_eq!(reply.json()["error"]["code"], -32601, "{method}");
+        let response = server.send_stateless(&[], method, json!({"level": "info"}));
+        assert_eq!(response.status, 404, "{method}");
+        assert_eq!(response.json()["error"]["code"], -32601, "{method}");
     }
-    // Then it does not matter what parameters it once had.
+    // Their parameters are not validated.
     for method in ["initialize", "logging/setLevel", "resources/subscribe"] {
-        let reply = server.stateless(&[], method, json!({}));
-        assert_eq!(reply.status, 404, "{method}");
-        assert_eq!(reply.json()["error"]["code"], -32601, "{method}");
+        let response = server.send_stateless(&[], method, json!({}));
+        assert_eq!(response.status, 404, "{method}");
+        assert_eq!(response.json()["error"]["code"], -32601, "{method}");
     }
-    // Headers and body must say the same.
-    let body = request(1, "tools/list", crate::support::introduced(json!({})));
+    // Headers and body must agree.
+    let body = request(1, "tools/list", crate::support::stateless_params(json!({})));
     let headers = [
-        ("mcp-protocol-version", STATELESS),
+        ("mcp-protocol-version", STATELESS_VERSION),
         ("mcp-method", "tools/call"),
     ];
-    let reply = server.post(&headers, &body);
+    let response = server.post(&headers, &body);
     assert_eq!(
-        (reply.status, reply.json()["error"]["code"].as_i64()),
+        (response.status, response.json()["error"]["code"].as_i64()),
         (400, Some(-32020))
     );
 }
@@ -86,23 +96,26 @@ fn stateless_version_needs_no_session() {
 #[test]
 fn serves_both_protocol_generations_concurrently() {
     let server = HttpServer::sandboxed(&[]);
-    let mut session = HttpSession::usual(&server, &[]);
+    let mut session = HttpSession::new(&server, &[]);
     for _ in 0..5 {
-        assert_eq!(server.stateless(&[], "tools/list", json!({})).status, 200);
-        session.ask("tools/list", json!({}));
+        assert_eq!(
+            server.send_stateless(&[], "tools/list", json!({})).status,
+            200
+        );
+        session.request("tools/list", json!({}));
     }
 }
 
 #[test]
 fn accept_header_selects_stream_or_json() {
     let server = HttpServer::sandboxed(&[]);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let mut headers = session.headers();
-    headers.push(STREAMS);
+    headers.push(ACCEPT_EVENTS);
     let call =
         json!({"name": "web_search_exa", "arguments": search(), "_meta": {"progressToken": "p"}});
-    let reply = server.post(&headers, &request(7, "tools/call", call.clone()));
-    let events = reply.events();
+    let response = server.post(&headers, &request(7, "tools/call", call.clone()));
+    let events = response.events();
     assert_eq!(
         events.last().map(|event| event["id"].clone()),
         Some(json!(7))
@@ -110,19 +123,19 @@ fn accept_header_selects_stream_or_json() {
     for accept in ["application/json", "*/*", "application/*;q=0.8"] {
         let mut headers = session.headers();
         headers.push(("accept", accept));
-        let reply = server.post(&headers, &request(8, "tools/call", call.clone()));
+        let response = server.post(&headers, &request(8, "tools/call", call.clone()));
         assert_eq!(
-            reply.header("content-type"),
+            response.header("content-type"),
             Some("application/json"),
             "{accept}"
         );
-        assert_eq!(reply.json()["id"], 8);
+        assert_eq!(response.json()["id"], 8);
     }
     let mut headers = session.headers();
     headers.push(("accept", "text/html"));
-    let reply = server.post(&headers, &request(9, "ping", json!({})));
+    let response = server.post(&headers, &request(9, "ping", json!({})));
     assert_eq!(
-        (reply.status, reply.json()["error"]["code"].as_i64()),
+        (response.status, response.json()["error"]["code"].as_i64()),
         (406, Some(-32600))
     );
 }
@@ -130,7 +143,7 @@ fn accept_header_selects_stream_or_json() {
 #[test]
 fn session_stream_carries_change_notifications() {
     let server = HttpServer::sandboxed(&[]);
-    let mut session = HttpSession::usual(&server, &[]);
+    let mut session = HttpSession::new(&server, &[]);
     let mut headers = session.headers();
     headers.push(("accept", "text/event-stream"));
     let mut events = server.events("GET", "/mcp", &headers, b"");
@@ -140,14 +153,17 @@ fn session_stream_carries_change_notifications() {
         Some("text/event-stream")
     );
     session.call("web_search_exa", search());
-    let told = events.message();
-    assert_eq!(told["method"], "notifications/resources/list_changed");
+    let notification = events.message();
+    assert_eq!(
+        notification["method"],
+        "notifications/resources/list_changed"
+    );
 }
 
 #[test]
 fn idle_stream_sends_keep_alives() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
-    let session = HttpSession::usual(&server, &[]);
+    let session = HttpSession::new(&server, &[]);
     let mut headers = session.headers();
     headers.push(("accept", "text/event-stream"));
     for path in ["/mcp", "/sse"] {
@@ -164,10 +180,10 @@ fn idle_stream_sends_keep_alives() {
 #[test]
 fn quick_results_are_sent_whole_and_slow_ones_streamed() {
     let sandbox = crate::support::Sandbox::start();
-    let server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
-    let session = HttpSession::usual(&server, &[("x-api-key", "some-key-of-mine")]);
+    let server = HttpServer::with_upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
+    let session = HttpSession::new(&server, &[("x-api-key", "some-key-of-mine")]);
     let mut headers = session.headers();
-    headers.push(STREAMS);
+    headers.push(ACCEPT_EVENTS);
     let quick = server.post(&headers, &request(7, "ping", json!({})));
     assert!(quick.header("content-length").is_some());
     assert_eq!(quick.header("content-type"), Some("text/event-stream"));
@@ -188,10 +204,10 @@ fn quick_results_are_sent_whole_and_slow_ones_streamed() {
 fn call_can_be_cancelled() {
     let sandbox = crate::support::Sandbox::start();
     sandbox.fault("search", "delay=60000");
-    let server = HttpServer::upstream(&sandbox.url(), &[]);
-    let session = HttpSession::usual(&server, &[("x-api-key", "some-key-of-mine")]);
+    let server = HttpServer::with_upstream(&sandbox.url(), &[]);
+    let session = HttpSession::new(&server, &[("x-api-key", "some-key-of-mine")]);
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("content-type", "application/json")]);
+    headers.extend([ACCEPT_EVENTS, ("content-type", "application/json")]);
     let call = json!({"name": "web_search_exa", "arguments": search()});
     let body = request(7, "tools/call", call).to_string();
     let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
@@ -212,11 +228,11 @@ fn call_can_be_cancelled() {
 fn interrupted_stream_can_be_resumed() {
     let sandbox = crate::support::Sandbox::start();
     sandbox.fault("search", "delay=1000");
-    let server = HttpServer::upstream(&sandbox.url(), &[]);
+    let server = HttpServer::with_upstream(&sandbox.url(), &[]);
     let key = ("x-api-key", "some-key-of-mine");
-    let session = HttpSession::usual(&server, &[key]);
+    let session = HttpSession::new(&server, &[key]);
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("content-type", "application/json")]);
+    headers.extend([ACCEPT_EVENTS, ("content-type", "application/json")]);
     let call = json!({"name": "web_search_exa", "arguments": search()});
     let body = request(7, "tools/call", call).to_string();
     let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
@@ -229,16 +245,16 @@ fn interrupted_stream_can_be_resumed() {
     // The client loses the connection while the call runs.
     drop(events);
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("last-event-id", last.as_str())]);
+    headers.extend([ACCEPT_EVENTS, ("last-event-id", last.as_str())]);
     let answer = server.events("GET", "/mcp", &headers, b"").message();
     assert_eq!(answer["id"], 7, "{answer}");
     assert_eq!(answer["result"]["isError"], false, "{answer}");
 }
 
-/// Begins a slow call, and gives the lines that came before the answer.
-fn begun(server: &HttpServer, session: &HttpSession) -> Vec<String> {
+/// Starts a slow call, and returns the lines before its response.
+fn start_slow_call(server: &HttpServer, session: &HttpSession) -> Vec<String> {
     let mut headers = session.headers();
-    headers.extend([STREAMS, ("content-type", "application/json")]);
+    headers.extend([ACCEPT_EVENTS, ("content-type", "application/json")]);
     let call = json!({"name": "web_search_exa", "arguments": search()});
     let body = request(7, "tools/call", call).to_string();
     let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
@@ -254,19 +270,19 @@ fn result_is_replayed_after_reconnect() {
     for version in ["2025-06-18", "2025-11-25"] {
         let sandbox = crate::support::Sandbox::start();
         sandbox.fault("search", "delay=500");
-        let server = HttpServer::upstream(&sandbox.url(), &[]);
+        let server = HttpServer::with_upstream(&sandbox.url(), &[]);
         let session = server.session(version, &[("x-api-key", "some-key-of-mine")]);
-        let lines = begun(&server, &session);
+        let lines = start_slow_call(&server, &session);
         let last = lines.iter().find_map(|line| line.strip_prefix("id: "));
         let resume = |last: &str| {
             let mut headers = session.headers();
-            headers.extend([STREAMS, ("last-event-id", last)]);
+            headers.extend([ACCEPT_EVENTS, ("last-event-id", last)]);
             server.get("/mcp", &headers)
         };
         std::thread::sleep(std::time::Duration::from_millis(1500));
         for _ in 0..2 {
-            let reply = resume(last.expect("an id"));
-            let messages = reply.events();
+            let response = resume(last.expect("an id"));
+            let messages = response.events();
             let [answer] = messages.as_slice() else {
                 panic!("{messages:?}")
             };
@@ -283,7 +299,7 @@ fn standalone_messages_arrive_after_every_reconnect() {
         ("EXA_MCP_KEEP_ALIVE", "1"),
     ];
     let server = HttpServer::sandboxed(&variables);
-    let mut session = HttpSession::usual(&server, &[]);
+    let mut session = HttpSession::new(&server, &[]);
     let mut last: Option<String> = None;
     for number in 0..3 {
         let own = session.headers();
@@ -329,9 +345,9 @@ fn empty_events_only_go_to_clients_that_support_them() {
     ] {
         let sandbox = crate::support::Sandbox::start();
         sandbox.fault("search", "delay=200");
-        let server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
+        let server = HttpServer::with_upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
         let session = server.session(version, &[("x-api-key", "some-key-of-mine")]);
-        let lines = begun(&server, &session);
+        let lines = start_slow_call(&server, &session);
         assert!(
             lines.iter().any(|line| line.starts_with("id: ")),
             "{lines:?}"
@@ -349,10 +365,10 @@ fn empty_events_only_go_to_clients_that_support_them() {
             lines.push(standing.line().expect("a line"));
         }
         assert_eq!(lines.iter().any(empty), knows, "{version}: {lines:?}");
-        let hello = server.post(&[STREAMS], &initialize(version)).text();
+        let initialize_text = server.post(&[ACCEPT_EVENTS], &initialize(version)).text();
         assert!(
-            !hello.contains("data:\n") && !hello.contains("data: \n"),
-            "{hello}"
+            !initialize_text.contains("data:\n") && !initialize_text.contains("data: \n"),
+            "{initialize_text}"
         );
     }
 }
@@ -368,9 +384,9 @@ fn batches_are_accepted_by_one_version_only() {
         7,
     ]);
     let session = server.session("2025-03-26", &[]);
-    let reply = session.post(&batch);
-    assert_eq!(reply.status, 200);
-    let answers = reply.json();
+    let response = session.post(&batch);
+    assert_eq!(response.status, 200);
+    let answers = response.json();
     let answers: Vec<(Value, Value)> = answers
         .as_array()
         .expect("an array")
@@ -395,16 +411,16 @@ fn batches_are_accepted_by_one_version_only() {
         assert_eq!(session.post(&bad).status, 400);
     }
     for version in ["2025-06-18", "2025-11-25"] {
-        let reply = server.session(version, &[]).post(&batch);
+        let response = server.session(version, &[]).post(&batch);
         assert_eq!(
-            (reply.status, reply.json()["error"]["code"].as_i64()),
+            (response.status, response.json()["error"]["code"].as_i64()),
             (400, Some(-32600))
         );
     }
     assert_eq!(server.post(&[], &batch).status, 400);
 }
 
-/// The protocol forbids equal ids, but nobody is left without an answer.
+/// The protocol forbids duplicate ids, but every request still gets a response.
 #[test]
 fn requests_with_equal_ids_all_get_responses() {
     let server = HttpServer::sandboxed(&[]);
@@ -424,9 +440,9 @@ fn requests_with_equal_ids_all_get_responses() {
             same("ping", json!({})),
         ]);
         for _ in 0..3 {
-            let reply = session.post(&batch);
-            assert_eq!(reply.status, 200, "{}", reply.text());
-            let answers = reply.json();
+            let response = session.post(&batch);
+            assert_eq!(response.status, 200, "{}", response.text());
+            let answers = response.json();
             let answers = answers.as_array().expect("an array");
             let own = answers.iter().filter(|answer| answer["id"] == id);
             let own: Vec<&Value> = own.collect();
@@ -437,8 +453,8 @@ fn requests_with_equal_ids_all_get_responses() {
             assert_eq!(own[3]["result"], json!({}));
         }
     }
-    // The same in requests of their own, at once.
-    let session = HttpSession::usual(&server, &[]);
+    // The same in separate concurrent requests.
+    let session = HttpSession::new(&server, &[]);
     let call = request(5, "tools/call", find);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -461,7 +477,7 @@ fn connection_is_reused() {
             .write_all(request.as_bytes())
             .expect("the server reads");
         let mut answer = [0; 12];
-        std::io::Read::read_exact(&mut stream, &mut answer).expect("an answer");
+        std::io::Read::read_exact(&mut stream, &mut answer).expect("a response");
         assert_eq!(&answer, b"HTTP/1.1 200");
         let mut rest = Vec::new();
         let mut byte = [0];

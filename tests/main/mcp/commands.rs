@@ -1,32 +1,32 @@
-//! The commands beside the server, and what the server says to people.
+//! The commands other than the server, and the server's output for people.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::support::{KEY, McpServer, Output, Program, Recorder, Reply, USUAL};
+use crate::support::{API_KEY, DEFAULT_VERSION, McpServer, Output, Program, Recorder, Response};
 
-/// Everything that a run has said.
-fn said(output: &Output) -> String {
+/// Returns standard output and standard error of a run.
+fn all_output(output: &Output) -> String {
     format!("{}{}", output.stdout, output.stderr)
 }
 
 #[track_caller]
-fn assert_ill(program: Program, parts: &[&str]) {
+fn assert_unhealthy(program: Program, parts: &[&str]) {
     let output = program.run();
     assert_eq!(output.code, Some(1), "{output:#?}");
-    let text = said(&output);
+    let text = all_output(&output);
     for part in parts.iter().chain(&["FAIL"]) {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
-    assert!(!text.contains(KEY), "{text}");
+    assert!(!text.contains(API_KEY), "{text}");
 }
 
 #[test]
 fn doctor_passes_in_the_sandbox() {
     let output = Program::new(["doctor", "--sandbox"])
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .run();
     assert_eq!(
         (output.code, output.stderr.as_str()),
@@ -47,11 +47,11 @@ fn doctor_passes_in_the_sandbox() {
 
 #[test]
 fn doctor_explains_how_to_get_a_key() {
-    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
+    let recorder = Recorder::always(Response::json(200, &json!({"data": []})));
     let program = Program::new(["doctor"])
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .env("EXA_BASE_URL", &recorder.url());
-    assert_ill(
+    assert_unhealthy(
         program,
         &[
             "https://dashboard.exa.ai/api-keys",
@@ -67,12 +67,12 @@ fn doctor_explains_how_to_get_a_key() {
 
 #[test]
 fn doctor_distinguishes_wrong_key_from_dead_endpoint() {
-    let wrong = json!({"error": format!("the key {KEY} is wrong"), "tag": "INVALID_API_KEY"});
-    let recorder = Recorder::always(Reply::json(401, &wrong));
+    let wrong = json!({"error": format!("the key {API_KEY} is wrong"), "tag": "INVALID_API_KEY"});
+    let recorder = Recorder::always(Response::json(401, &wrong));
     let program = Program::new(["doctor"]).env("EXA_BASE_URL", &recorder.url());
-    assert_ill(program, &["network", "401", "EXA_API_KEY", "ok   key: set"]);
-    // The address that `Program` sets by itself leads nowhere.
-    assert_ill(
+    assert_unhealthy(program, &["network", "401", "EXA_API_KEY", "ok   key: set"]);
+    // Nothing listens on the default address of `Program`.
+    assert_unhealthy(
         Program::new(["doctor"]),
         &["network", "EXA_BASE_URL", "http://127.0.0.1:1"],
     );
@@ -80,7 +80,7 @@ fn doctor_distinguishes_wrong_key_from_dead_endpoint() {
 
 #[test]
 fn doctor_checks_the_tool_list() {
-    assert_ill(
+    assert_unhealthy(
         Program::new(["doctor", "--sandbox", "--tools", "serch"]),
         &["tools", "serch"],
     );
@@ -90,7 +90,7 @@ fn doctor_checks_the_tool_list() {
 fn completions_match_their_shell() {
     for shell in ["bash", "zsh", "fish"] {
         let output = Program::new(["completions", shell])
-            .without("EXA_API_KEY")
+            .env_remove("EXA_API_KEY")
             .run();
         assert_eq!(
             (output.code, output.stderr.as_str()),
@@ -113,7 +113,7 @@ fn completions_match_their_shell() {
         .assert_failed(2, &["tcsh"]);
 }
 
-/// Lets the shell read the script without running it, where there is such a shell.
+/// Checks the syntax of a script with its shell, if it is installed.
 #[track_caller]
 fn assert_parses(shell: &str, script: &str) {
     let child = Command::new(shell)
@@ -133,19 +133,19 @@ fn assert_parses(shell: &str, script: &str) {
     );
 }
 
-/// Clients show what a server writes to stderr as if something were wrong.
+/// Clients present output on stderr as errors.
 #[test]
 fn start_without_a_terminal_is_silent() {
     for flags in [&[][..], &["--sandbox"], &["--tools", "granular"]] {
         let output = Program::new(flags.iter().copied()).run();
         assert_eq!(output.code, Some(0), "{output:#?}");
-        assert_eq!(said(&output), "", "{flags:?}");
+        assert_eq!(all_output(&output), "", "{flags:?}");
     }
 }
 
 #[test]
 fn help_lists_all_commands_flags_and_variables() {
-    let output = Program::new(["--help"]).without("EXA_API_KEY").run();
+    let output = Program::new(["--help"]).env_remove("EXA_API_KEY").run();
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     for part in [
         "operations",
@@ -170,7 +170,7 @@ fn help_lists_all_commands_flags_and_variables() {
             output.stdout
         );
     }
-    assert!(!output.stdout.contains(KEY));
+    assert!(!output.stdout.contains(API_KEY));
     for flag in ["-V", "--version"] {
         let output = Program::new([flag]).run();
         assert_eq!(
@@ -180,12 +180,12 @@ fn help_lists_all_commands_flags_and_variables() {
     }
 }
 
-/// A log is for finding out what happened, not what anybody was interested in.
+/// The log shows what happened, not what users searched for.
 #[test]
 fn log_names_operations_but_no_keys_or_queries() {
-    let recorder = Recorder::replies([
-        Reply::json(200, &json!({"results": ["private answer"]})),
-        Reply::json(
+    let recorder = Recorder::responses([
+        Response::json(200, &json!({"results": ["private answer"]})),
+        Response::json(
             404,
             &json!({"error": "private refusal", "requestId": "req-7"}),
         ),
@@ -193,11 +193,11 @@ fn log_names_operations_but_no_keys_or_queries() {
     let program = Program::new([])
         .env("EXA_BASE_URL", &recorder.url())
         .env("EXA_MCP_LOG_LEVEL", "info");
-    let mut server = McpServer::connect(program, USUAL);
+    let mut server = McpServer::connect(program, DEFAULT_VERSION);
     let question = json!({"query": "private question"});
     server.call("web_search_exa", question.clone()).success();
     server.call("web_search_exa", question).failure();
-    let log = server.end().stderr;
+    let log = server.shut_down().stderr;
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(lines.len(), 2, "{log}");
     assert!(lines.iter().all(|line| line.contains("search")), "{log}");
@@ -205,23 +205,23 @@ fn log_names_operations_but_no_keys_or_queries() {
         lines[1].contains("404") && lines[1].contains("req-7"),
         "{log}"
     );
-    assert!(!log.contains("private") && !log.contains(KEY), "{log}");
+    assert!(!log.contains("private") && !log.contains(API_KEY), "{log}");
 }
 
 #[test]
 fn trace_log_does_not_contain_the_key() {
     for (name, value) in [("EXA_MCP_DEBUG", "true"), ("EXA_MCP_LOG_LEVEL", "trace")] {
-        let recorder = Recorder::always(Reply::json(200, &json!({"results": []})));
+        let recorder = Recorder::always(Response::json(200, &json!({"results": []})));
         let program = Program::new([])
             .env("EXA_BASE_URL", &recorder.url())
             .env(name, value);
-        let mut server = McpServer::connect(program, USUAL);
+        let mut server = McpServer::connect(program, DEFAULT_VERSION);
         server
             .call("web_search_exa", json!({"query": "q"}))
             .success();
-        let log = server.end().stderr;
+        let log = server.shut_down().stderr;
         assert!(log.lines().count() > 2, "{log}");
-        assert!(!log.contains(KEY), "{log}");
+        assert!(!log.contains(API_KEY), "{log}");
     }
 }
 

@@ -1,13 +1,15 @@
-//! Completion as clients ask for it.
+//! Completion.
 
 use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, Recorder, Reply, STATELESS, Sandbox, USUAL};
+use crate::support::{
+    DEFAULT_VERSION, McpServer, Program, Recorder, Response, STATELESS_VERSION, Sandbox,
+};
 
-fn ask(server: &mut McpServer, reference: Value, name: &str, value: &str) -> Value {
+fn send_request(server: &mut McpServer, reference: Value, name: &str, value: &str) -> Value {
     let argument = json!({"name": name, "value": value});
-    server.ask(
+    server.request(
         "completion/complete",
         json!({"ref": reference, "argument": argument}),
     )
@@ -22,14 +24,14 @@ fn template(uri: &str) -> Value {
 }
 
 #[track_caller]
-fn values(answer: &Value) -> Vec<&str> {
-    let completion = &answer["result"]["completion"];
+fn values(response: &Value) -> Vec<&str> {
+    let completion = &response["result"]["completion"];
     let values = completion["values"].as_array();
-    let values = values.unwrap_or_else(|| panic!("no values: {answer}"));
+    let values = values.unwrap_or_else(|| panic!("no values: {response}"));
     assert!(values.len() <= 100);
     assert!(
         completion["total"].as_u64() >= Some(values.len() as u64),
-        "{answer}"
+        "{response}"
     );
     assert!(completion["hasMore"].is_boolean());
     values.iter().filter_map(Value::as_str).collect()
@@ -37,80 +39,80 @@ fn values(answer: &Value) -> Vec<&str> {
 
 #[test]
 fn prompt_arguments_are_completed() {
-    for version in ["2024-11-05", USUAL, STATELESS] {
+    for version in ["2024-11-05", DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
-        let answer = ask(&mut server, prompt("research_topic"), "depth", "");
-        assert_eq!(values(&answer), ["quick", "standard", "deep"]);
-        let answer = ask(&mut server, prompt("research_topic"), "depth", "D");
+        let response = send_request(&mut server, prompt("research_topic"), "depth", "");
+        assert_eq!(values(&response), ["quick", "standard", "deep"]);
+        let response = send_request(&mut server, prompt("research_topic"), "depth", "D");
         assert_eq!(
-            values(&answer),
+            values(&response),
             ["deep", "standard"],
             "first those that begin so"
         );
-        let answer = ask(&mut server, prompt("build_webset"), "entity", "p");
-        assert_eq!(values(&answer), ["person", "research_paper", "company"]);
-        let answer = ask(
+        let response = send_request(&mut server, prompt("build_webset"), "entity", "p");
+        assert_eq!(values(&response), ["person", "research_paper", "company"]);
+        let response = send_request(
             &mut server,
             prompt("compare_companies"),
             "aspects",
             "pricing, cust",
         );
-        assert_eq!(values(&answer), ["pricing, customers"]);
-        let answer = ask(&mut server, prompt("research_topic"), "topic", "heat");
-        assert_eq!(values(&answer), Vec::<&str>::new());
+        assert_eq!(values(&response), ["pricing, customers"]);
+        let response = send_request(&mut server, prompt("research_topic"), "topic", "heat");
+        assert_eq!(values(&response), Vec::<&str>::new());
     }
 }
 
 #[test]
 fn operations_are_completed() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
         let operations = || template("exa://operations/{name}");
-        let answer = ask(&mut server, operations(), "name", "");
-        assert_eq!(values(&answer).len(), all().len());
-        assert_eq!(answer["result"]["completion"]["hasMore"], false);
-        let answer = ask(&mut server, operations(), "name", "websets.c");
-        assert_eq!(values(&answer), ["websets.cancel", "websets.create"]);
-        let answer = ask(&mut server, operations(), "name", "search");
-        assert_eq!(values(&answer)[0], "search");
-        assert!(values(&answer).contains(&"research.create"));
-        let answer = ask(&mut server, operations(), "name", "zzz");
-        assert_eq!(values(&answer), Vec::<&str>::new());
+        let response = send_request(&mut server, operations(), "name", "");
+        assert_eq!(values(&response).len(), all().len());
+        assert_eq!(response["result"]["completion"]["hasMore"], false);
+        let response = send_request(&mut server, operations(), "name", "websets.c");
+        assert_eq!(values(&response), ["websets.cancel", "websets.create"]);
+        let response = send_request(&mut server, operations(), "name", "search");
+        assert_eq!(values(&response)[0], "search");
+        assert!(values(&response).contains(&"research.create"));
+        let response = send_request(&mut server, operations(), "name", "zzz");
+        assert_eq!(values(&response), Vec::<&str>::new());
     }
 }
 
 #[test]
 fn websets_are_completed_by_id_and_title() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
     let call = json!({"operation": "websets.create", "args": {"search": {"query": "x"}, "externalId": "my-list"}});
-    server.ask(
+    server.request(
         "tools/call",
         json!({"name": "manage_websets", "arguments": call}),
     );
     for pattern in ["exa://websets/{websetId}", "exa://websets/{websetId}/items"] {
-        let answer = ask(&mut server, template(pattern), "websetId", "my-l");
-        let ids = values(&answer);
-        assert_eq!(ids.len(), 1, "{answer}");
+        let response = send_request(&mut server, template(pattern), "websetId", "my-l");
+        let ids = values(&response);
+        assert_eq!(ids.len(), 1, "{response}");
         let uri = pattern.replace("{websetId}", ids[0]);
-        assert!(server.ask("resources/read", json!({"uri": uri}))["result"].is_object());
+        assert!(server.request("resources/read", json!({"uri": uri}))["result"].is_object());
     }
 }
 
-/// Someone who types gets no error because Exa is slow or away.
+/// Completion returns no error while Exa is slow or unavailable.
 #[test]
 fn no_webset_completions_without_exa() {
-    let recorder = Recorder::always(Reply::json(401, &json!({"error": "no"})));
-    let mut server = McpServer::recorded(&recorder, &[]);
-    let answer = ask(
+    let recorder = Recorder::always(Response::json(401, &json!({"error": "no"})));
+    let mut server = McpServer::with_recorder(&recorder, &[]);
+    let response = send_request(
         &mut server,
         template("exa://websets/{websetId}"),
         "websetId",
         "",
     );
-    assert_eq!(values(&answer), Vec::<&str>::new());
+    assert_eq!(values(&response), Vec::<&str>::new());
     for _ in 0..5 {
-        ask(
+        send_request(
             &mut server,
             template("exa://websets/{websetId}"),
             "websetId",
@@ -122,23 +124,23 @@ fn no_webset_completions_without_exa() {
 
 #[test]
 fn notes_are_completed_by_id_and_title() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let program = Program::new(["--sandbox", "--tools", "notes"]);
         let mut server = McpServer::connect(program, version);
         for title in ["Heat pumps", "Batteries"] {
             let note = json!({"title": title, "content": "c"});
-            server.ask(
+            server.request(
                 "tools/call",
                 json!({"name": "create_note", "arguments": note}),
             );
         }
-        let answer = ask(&mut server, template("note:///{id}"), "id", "heat");
-        let [id] = values(&answer)[..] else {
-            panic!("{answer}")
+        let response = send_request(&mut server, template("note:///{id}"), "id", "heat");
+        let [id] = values(&response)[..] else {
+            panic!("{response}")
         };
-        let again = ask(&mut server, prompt("summarize_notes"), "notes", &id[..8]);
+        let again = send_request(&mut server, prompt("summarize_notes"), "notes", &id[..8]);
         assert_eq!(values(&again), [id]);
-        let read = server.ask("resources/read", json!({"uri": format!("note:///{id}")}));
+        let read = server.request("resources/read", json!({"uri": format!("note:///{id}")}));
         assert!(read.to_string().contains("Heat pumps"), "{read}");
     }
 }
@@ -148,20 +150,20 @@ fn completion_is_limited_to_a_hundred_values() {
     let mut server = McpServer::sandboxed(&["--tools", "notes"]);
     for number in 0..120 {
         let note = json!({"title": format!("n{number}"), "content": "c"});
-        server.ask(
+        server.request(
             "tools/call",
             json!({"name": "create_note", "arguments": note}),
         );
     }
-    let answer = ask(&mut server, template("note:///{id}"), "id", "");
-    assert_eq!(values(&answer).len(), 100);
-    assert_eq!(answer["result"]["completion"]["total"], 120);
-    assert_eq!(answer["result"]["completion"]["hasMore"], true);
+    let response = send_request(&mut server, template("note:///{id}"), "id", "");
+    assert_eq!(values(&response).len(), 100);
+    assert_eq!(response["result"]["completion"]["total"], 120);
+    assert_eq!(response["result"]["completion"]["hasMore"], true);
 }
 
 #[test]
 fn unknown_reference_cannot_be_completed() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
         for (reference, name) in [
             (prompt("no_such_prompt"), "topic"),
@@ -173,16 +175,16 @@ fn unknown_reference_cannot_be_completed() {
             (json!({"type": "ref/other"}), "x"),
             (json!({}), "x"),
         ] {
-            let answer = ask(&mut server, reference.clone(), name, "");
-            assert_eq!(answer["error"]["code"], -32602, "{reference}: {answer}");
+            let response = send_request(&mut server, reference.clone(), name, "");
+            assert_eq!(response["error"]["code"], -32602, "{reference}: {response}");
         }
         let long = "x".repeat(100_000);
-        let answer = ask(
+        let response = send_request(
             &mut server,
             template("exa://operations/{name}"),
             "name",
             &long,
         );
-        assert_eq!(values(&answer), Vec::<&str>::new());
+        assert_eq!(values(&response), Vec::<&str>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! Imports from texts and files, through the real program.
+//! Imports from text and files.
 
 use std::fs;
 use std::path::Path;
@@ -6,42 +6,42 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{KEY, McpServer, Program, Recorder, Reply, Sandbox, USUAL};
+use crate::support::{API_KEY, DEFAULT_VERSION, McpServer, Program, Recorder, Response, Sandbox};
 
-/// Two records, though the file has five lines.
+/// Two records in five lines.
 const CSV: &str =
     "\u{feff}name,url\r\n\"Ex\"\"a\r\n, Inc.\",https://exa.ai\r\nOther,https://other.example";
 
-/// A folder that is open to the server, with a file in it, and things beside it.
-fn house() -> TempDir {
-    let house = TempDir::new().expect("a folder");
+/// Creates an allowed folder with a file in it, and files and folders next to it.
+fn dir() -> TempDir {
+    let dir = TempDir::new().expect("a folder");
     for folder in ["open", "opened"] {
-        fs::create_dir(house.path().join(folder)).expect("a folder");
+        fs::create_dir(dir.path().join(folder)).expect("a folder");
     }
     for file in ["open/list.csv", "opened/list.csv", "beside.csv"] {
-        fs::write(house.path().join(file), CSV).expect("a file");
+        fs::write(dir.path().join(file), CSV).expect("a file");
     }
-    house
+    dir
 }
 
-fn at(house: &TempDir, path: &str) -> String {
-    let path = house.path().join(path);
-    path.to_str().expect("a path of text").to_owned()
+fn path_in(dir: &TempDir, path: &str) -> String {
+    let path = dir.path().join(path);
+    path.to_str().expect("a UTF-8 path").to_owned()
 }
 
-/// A server to which one folder is open.
+/// Starts a server that may read one folder.
 fn server(url: &str, folder: &str) -> McpServer {
     let program = Program::new(["--tools", "imports,manage_websets"])
         .env("EXA_BASE_URL", url)
         .env("EXA_MCP_IMPORT_DIR", folder);
-    McpServer::connect(program, USUAL)
+    McpServer::connect(program, DEFAULT_VERSION)
 }
 
 fn from_file(path: &str) -> Value {
     json!({"filePath": path, "entity": {"type": "company"}, "title": "Mine"})
 }
 
-/// Answers as Exa does: the creation with an address for the file, which another server takes.
+/// Starts a mock of Exa whose upload URLs point to another server.
 fn exa(storage: &Recorder) -> Recorder {
     let address = format!("{}/bucket/file?signature=abc", storage.url());
     Recorder::start(move |request, _| {
@@ -52,19 +52,19 @@ fn exa(storage: &Recorder) -> Recorder {
         let mut read = import;
         read["status"] = json!("processing");
         match request.method.as_str() {
-            "POST" => Reply::json(201, &created),
-            _ => Reply::json(200, &read),
+            "POST" => Response::json(201, &created),
+            _ => Response::json(200, &read),
         }
     })
 }
 
 #[test]
 fn file_import_is_followed_to_completion() {
-    let (sandbox, house) = (Sandbox::start(), house());
-    let mut server = server(&sandbox.url(), &at(&house, "open"));
-    let mut call = from_file(&at(&house, "open/list.csv"));
+    let (sandbox, dir) = (Sandbox::start(), dir());
+    let mut server = server(&sandbox.url(), &path_in(&dir, "open"));
+    let mut call = from_file(&path_in(&dir, "open/list.csv"));
     call["wait_seconds"] = json!(60);
-    let (steps, outcome) = server.call_heard("imports_create", call);
+    let (steps, outcome) = server.call_with_progress("imports_create", call);
     let import = outcome.success();
     assert_eq!(
         (&import["status"], &import["count"]),
@@ -77,9 +77,9 @@ fn file_import_is_followed_to_completion() {
     let uploaded = steps.iter().find(|step| step["progress"] == size);
     let uploaded = uploaded.unwrap_or_else(|| panic!("no upload in {steps:?}"));
     assert_eq!(uploaded["total"], size);
-    // What is told of the processing comes after the bytes.
+    // The progress of the processing follows that of the upload.
     assert!(steps.len() > 1, "{steps:?}");
-    // A webset is made from what was imported.
+    // The import can be used for a webset.
     let webset = json!({"operation": "websets.create", "args": {"import": [{"source": "import", "id": import["id"]}]}});
     let webset = server.call("manage_websets", webset).success();
     sandbox.advance(60_000);
@@ -91,7 +91,7 @@ fn file_import_is_followed_to_completion() {
 #[test]
 fn text_import_needs_no_directory() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
     let args = json!({"csvContent": CSV, "entity": "company"});
     let call = json!({"operation": "imports.create", "args": args});
     let import = server.call("manage_websets", call).success();
@@ -109,9 +109,9 @@ fn text_import_needs_no_directory() {
 
 #[test]
 fn upload_does_not_receive_the_key() {
-    let storage = Recorder::always(Reply::new(200));
-    let (exa, house) = (exa(&storage), house());
-    let mut server = server(&exa.url(), &at(&house, "open"));
+    let storage = Recorder::always(Response::new(200));
+    let (exa, dir) = (exa(&storage), dir());
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
     let import = server
         .call("imports_create", from_file("list.csv"))
         .success();
@@ -119,14 +119,14 @@ fn upload_does_not_receive_the_key() {
         (&import["id"], &import["status"]),
         (&json!("import_1"), &json!("processing"))
     );
-    let upload = storage.only();
+    let upload = storage.only_request();
     assert_eq!(
         (upload.method.as_str(), upload.target.as_str()),
         ("PUT", "/bucket/file?signature=abc")
     );
     assert_eq!(upload.body, CSV.as_bytes());
     assert_eq!(upload.header("content-type"), ["text/csv"]);
-    assert!(!format!("{upload:?}").contains(KEY), "{upload:?}");
+    assert!(!format!("{upload:?}").contains(API_KEY), "{upload:?}");
     for name in ["x-api-key", "authorization", "cookie"] {
         assert_eq!(upload.header(name), Vec::<&str>::new());
     }
@@ -148,15 +148,15 @@ fn upload_does_not_receive_the_key() {
 #[test]
 fn failed_upload_names_the_import() {
     let storage = Recorder::always(
-        Reply::new(403).body("<Error><Message>Request has expired</Message></Error>"),
+        Response::new(403).body("<Error><Message>Request has expired</Message></Error>"),
     );
-    let (exa, house) = (exa(&storage), house());
-    let mut server = server(&exa.url(), &at(&house, "open"));
+    let (exa, dir) = (exa(&storage), dir());
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
     let failure = server
         .call("imports_create", from_file("list.csv"))
         .failure();
     failure.assert_code(-32000, "API_ERROR");
-    failure.assert_says(&[
+    failure.assert_contains(&[
         "import_1 was created",
         "Request has expired",
         "imports.delete",
@@ -170,7 +170,7 @@ fn failed_upload_names_the_import() {
 
 #[test]
 fn upload_needs_a_public_https_url() {
-    let house = house();
+    let dir = dir();
     for address in [
         "http://storage.example/file",
         "https://10.1.2.3/file",
@@ -183,37 +183,37 @@ fn upload_needs_a_public_https_url() {
         "",
     ] {
         let created = json!({"id": "import_1", "uploadUrl": address});
-        let exa = Recorder::always(Reply::json(201, &created));
-        let mut server = server(&exa.url(), &at(&house, "open"));
+        let exa = Recorder::always(Response::json(201, &created));
+        let mut server = server(&exa.url(), &path_in(&dir, "open"));
         let failure = server
             .call("imports_create", from_file("list.csv"))
             .failure();
-        failure.assert_says(&["import_1 was created", "address"]);
+        failure.assert_contains(&["import_1 was created", "address"]);
     }
-    let moved = Reply::new(307).header("location", "http://127.0.0.1:1/elsewhere");
+    let moved = Response::new(307).header("location", "http://127.0.0.1:1/elsewhere");
     let storage = Recorder::always(moved);
     let exa = exa(&storage);
-    let mut server = server(&exa.url(), &at(&house, "open"));
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
     let failure = server
         .call("imports_create", from_file("list.csv"))
         .failure();
-    failure.assert_says(&["follows no redirect"]);
+    failure.assert_contains(&["follows no redirect"]);
     assert_eq!(storage.take().len(), 1);
 }
 
-/// Refused before anything is sent, and with what to do.
+/// Asserts that the call is rejected before anything is sent, with advice.
 #[track_caller]
-fn assert_refused(server: &mut McpServer, exa: &Recorder, arguments: Value, parts: &[&str]) {
+fn assert_rejected(server: &mut McpServer, exa: &Recorder, arguments: Value, parts: &[&str]) {
     let failure = server.call("imports_create", arguments).failure();
     failure.assert_code(-32602, "INVALID_PARAMS");
-    failure.assert_says(parts);
+    failure.assert_contains(parts);
     assert_eq!(exa.take().len(), 0, "nothing is sent");
 }
 
 #[test]
 fn files_outside_the_import_directory_are_rejected() {
-    let (exa, house) = (Recorder::always(Reply::new(500)), house());
-    let mut server = server(&exa.url(), &at(&house, "open"));
+    let (exa, dir) = (Recorder::always(Response::new(500)), dir());
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
     let outside = ["is outside", "csvContent", "/open"];
     let mut paths = vec![
         "opened/list.csv",
@@ -225,32 +225,32 @@ fn files_outside_the_import_directory_are_rejected() {
     {
         use std::os::unix::fs::symlink;
         symlink(
-            house.path().join("beside.csv"),
-            house.path().join("open/link.csv"),
+            dir.path().join("beside.csv"),
+            dir.path().join("open/link.csv"),
         )
         .expect("a link");
-        symlink(house.path(), house.path().join("open/door")).expect("a link");
+        symlink(dir.path(), dir.path().join("open/door")).expect("a link");
         paths.extend(["open/link.csv", "open/door/beside.csv"]);
     }
     for path in paths {
-        let arguments = from_file(&at(&house, path));
-        assert_refused(&mut server, &exa, arguments, &outside);
+        let arguments = from_file(&path_in(&dir, path));
+        assert_rejected(&mut server, &exa, arguments, &outside);
     }
-    assert_refused(&mut server, &exa, from_file("../beside.csv"), &outside);
+    assert_rejected(&mut server, &exa, from_file("../beside.csv"), &outside);
     for (path, part) in [("none.csv", "does not exist"), (".", "is a folder")] {
-        assert_refused(&mut server, &exa, from_file(path), &[part]);
+        assert_rejected(&mut server, &exa, from_file(path), &[part]);
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn named_pipe_does_not_block() {
-    let (exa, house) = (Recorder::always(Reply::new(500)), house());
-    let pipe = house.path().join("open/pipe.csv");
+    let (exa, dir) = (Recorder::always(Response::new(500)), dir());
+    let pipe = dir.path().join("open/pipe.csv");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let mut server = server(&exa.url(), &at(&house, "open"));
-    assert_refused(
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
+    assert_rejected(
         &mut server,
         &exa,
         from_file("pipe.csv"),
@@ -260,13 +260,13 @@ fn named_pipe_does_not_block() {
 
 #[test]
 fn import_without_a_directory_is_explained() {
-    let (exa, house) = (Recorder::always(Reply::new(500)), house());
-    let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
-    let arguments = from_file(&at(&house, "open/list.csv"));
+    let (exa, dir) = (Recorder::always(Response::new(500)), dir());
+    let mut server = McpServer::with_recorder(&exa, &["--tools", "imports"]);
+    let arguments = from_file(&path_in(&dir, "open/list.csv"));
     let parts = ["no folder is open", "EXA_MCP_IMPORT_DIR", "csvContent"];
-    assert_refused(&mut server, &exa, arguments, &parts);
+    assert_rejected(&mut server, &exa, arguments, &parts);
     let mut server = self::server(&exa.url(), "/no/such/folder");
-    assert_refused(
+    assert_rejected(
         &mut server,
         &exa,
         from_file("list.csv"),
@@ -276,14 +276,14 @@ fn import_without_a_directory_is_explained() {
 
 #[test]
 fn several_import_directories_are_supported() {
-    let storage = Recorder::always(Reply::new(200));
-    let (exa, house) = (exa(&storage), house());
-    let folders = std::env::join_paths([house.path().join("open"), house.path().join("opened")]);
+    let storage = Recorder::always(Response::new(200));
+    let (exa, dir) = (exa(&storage), dir());
+    let folders = std::env::join_paths([dir.path().join("open"), dir.path().join("opened")]);
     let folders = folders.expect("folders").into_string().expect("text");
     let mut server = server(&exa.url(), &folders);
     for path in ["open/list.csv", "opened/list.csv"] {
         server
-            .call("imports_create", from_file(&at(&house, path)))
+            .call("imports_create", from_file(&path_in(&dir, path)))
             .success();
     }
     assert_eq!(storage.take().len(), 2);
@@ -291,15 +291,16 @@ fn several_import_directories_are_supported() {
 
 #[test]
 fn invalid_import_contents_are_rejected() {
-    let (exa, house) = (Recorder::always(Reply::new(500)), house());
-    let mut server = server(&exa.url(), &at(&house, "open"));
-    let write =
-        |name: &str, content: &[u8]| fs::write(Path::new(&at(&house, "open")).join(name), content);
+    let (exa, dir) = (Recorder::always(Response::new(500)), dir());
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
+    let write = |name: &str, content: &[u8]| {
+        fs::write(Path::new(&path_in(&dir, "open")).join(name), content)
+    };
     write("empty.csv", b"").expect("a file");
     write("header.csv", b"name,url\n").expect("a file");
     write("open.csv", b"name\n\"never closed\n").expect("a file");
     write("utf16.csv", b"\xff\xfen\0a\0").expect("a file");
-    let large = fs::File::create(house.path().join("open/large.csv")).expect("a file");
+    let large = fs::File::create(dir.path().join("open/large.csv")).expect("a file");
     large.set_len(50_000_001).expect("a size");
     for (path, part) in [
         ("empty.csv", "is empty"),
@@ -311,11 +312,11 @@ fn invalid_import_contents_are_rejected() {
             "50000001 bytes, but an import accepts at most 50000000 (50 MB)",
         ),
     ] {
-        assert_refused(&mut server, &exa, from_file(path), &[part, "filePath"]);
+        assert_rejected(&mut server, &exa, from_file(path), &[part, "filePath"]);
     }
     let entity = json!({"type": "company"});
     let text = |text: &str| json!({"csvContent": text, "entity": entity});
-    assert_refused(
+    assert_rejected(
         &mut server,
         &exa,
         text("name"),
@@ -323,7 +324,7 @@ fn invalid_import_contents_are_rejected() {
     );
     let mut wrong = text("name\nA\n");
     wrong["size"] = json!(9);
-    assert_refused(
+    assert_rejected(
         &mut server,
         &exa,
         wrong,
@@ -331,9 +332,9 @@ fn invalid_import_contents_are_rejected() {
     );
     let mut both = text("name\nA\n");
     both["filePath"] = json!("list.csv");
-    assert_refused(&mut server, &exa, both, &["cannot be combined"]);
+    assert_rejected(&mut server, &exa, both, &["cannot be combined"]);
     let none = json!({"entity": entity});
-    assert_refused(
+    assert_rejected(
         &mut server,
         &exa,
         none,
@@ -343,8 +344,8 @@ fn invalid_import_contents_are_rejected() {
 
 #[test]
 fn largest_file_is_streamed() {
-    let storage = Recorder::always(Reply::new(200));
-    let (exa, house) = (exa(&storage), house());
+    let storage = Recorder::always(Response::new(200));
+    let (exa, dir) = (exa(&storage), dir());
     let line = format!("Name,{}\n", "x".repeat(994));
     let file = format!("name,text\n{}", line.repeat(49_999));
     assert!(
@@ -352,11 +353,11 @@ fn largest_file_is_streamed() {
         "{}",
         file.len()
     );
-    fs::write(house.path().join("open/large.csv"), &file).expect("a file");
-    let mut server = server(&exa.url(), &at(&house, "open"));
-    let (steps, outcome) = server.call_heard("imports_create", from_file("large.csv"));
+    fs::write(dir.path().join("open/large.csv"), &file).expect("a file");
+    let mut server = server(&exa.url(), &path_in(&dir, "open"));
+    let (steps, outcome) = server.call_with_progress("imports_create", from_file("large.csv"));
     outcome.success();
-    assert_eq!(storage.only().body.len(), file.len());
+    assert_eq!(storage.only_request().body.len(), file.len());
     let created = exa.take()[0].json().expect("a body");
     assert_eq!(
         (&created["size"], &created["count"]),
@@ -372,26 +373,26 @@ fn largest_file_is_streamed() {
 #[test]
 fn declared_size_and_count_are_sent() {
     let created = json!({"id": "import_1", "uploadUrl": "https://storage.example/file"});
-    let exa = Recorder::always(Reply::json(201, &created));
-    let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
+    let exa = Recorder::always(Response::json(201, &created));
+    let mut server = McpServer::with_recorder(&exa, &["--tools", "imports"]);
     let arguments = json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     let import = server.call("imports_create", arguments.clone()).success();
     let import = import.get("result").unwrap_or(&import);
     assert_eq!(import["uploadUrl"], "https://storage.example/file");
-    assert_eq!(exa.only().json(), Some(arguments));
+    assert_eq!(exa.only_request().json(), Some(arguments));
 }
 
 #[test]
 fn cli_imports_any_file_of_the_user() {
-    let storage = Recorder::always(Reply::new(200));
-    let (exa, house) = (exa(&storage), house());
-    let arguments = from_file(&at(&house, "beside.csv"));
+    let storage = Recorder::always(Response::new(200));
+    let (exa, dir) = (exa(&storage), dir());
+    let arguments = from_file(&path_in(&dir, "beside.csv"));
     let import = Program::call(&exa, "imports.create", &arguments)
         .run()
         .json();
     assert_eq!(import["status"], "processing");
-    assert_eq!(storage.only().body, CSV.as_bytes());
-    let missing = from_file(&at(&house, "none.csv"));
+    assert_eq!(storage.only_request().body, CSV.as_bytes());
+    let missing = from_file(&path_in(&dir, "none.csv"));
     let output = Program::call(&exa, "imports.create", &missing).run();
     output.assert_failed(2, &["`filePath` does not exist"]);
 }
@@ -400,7 +401,7 @@ fn cli_imports_any_file_of_the_user() {
 fn import_arguments_are_described() {
     let mut server = McpServer::sandboxed(&["--tools", "imports,manage_websets"]);
     let describe = json!({"operation": "describe", "args": {"operation": "imports.create"}});
-    let described = server.call_plainly("manage_websets", describe).success();
+    let described = server.call_raw("manage_websets", describe).success();
     let schema = &described["inputSchema"];
     assert_eq!(schema["required"], json!(["entity"]));
     for name in ["csvContent", "filePath"] {
@@ -410,7 +411,7 @@ fn import_arguments_are_described() {
     let tool = tools.iter().find(|tool| tool["name"] == "imports_create");
     let properties = &tool.expect("the tool")["inputSchema"]["properties"];
     assert!(properties["filePath"].is_object(), "{properties}");
-    // The example of the description works as it is.
+    // The example of the description is a valid call.
     let example = described["example"].clone();
     server.call("manage_websets", example).success();
 }

@@ -1,17 +1,17 @@
-//! A connection from its first line to its end.
+//! The life of a connection.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, Sandbox, USUAL, signal, wire};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, Sandbox, json_rpc, signal};
 
-/// A server whose next search takes this long, and its upstream.
+/// Starts a server whose next search takes this long, and its upstream.
 fn slow(milliseconds: u64) -> (McpServer, Sandbox) {
     let sandbox = Sandbox::start();
     sandbox.fault("search", &format!("delay={milliseconds}"));
-    (McpServer::upstream(&sandbox.url(), &[]), sandbox)
+    (McpServer::with_upstream(&sandbox.url(), &[]), sandbox)
 }
 
 /// Starts a search without waiting for it.
@@ -36,9 +36,9 @@ fn invalid_lines_get_errors_and_the_server_continues() {
         (b"{\"jsonrpc\":\"1.0\",\"method\":\"ping\"}", -32600),
     ] {
         server.write(line);
-        let answer = server.next();
-        assert_eq!(answer["error"]["code"], code, "{answer}");
-        assert_eq!(answer["id"], Value::Null, "{answer}");
+        let body = server.next();
+        assert_eq!(body["error"]["code"], code, "{body}");
+        assert_eq!(body["id"], Value::Null, "{body}");
     }
     for (method, params, code) in [
         ("no/such", json!({}), -32601),
@@ -53,18 +53,18 @@ fn invalid_lines_get_errors_and_the_server_continues() {
         ),
         (
             "initialize",
-            json!({"protocolVersion": USUAL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
+            json!({"protocolVersion": DEFAULT_VERSION, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
             -32600,
         ),
     ] {
-        let answer = server.ask(method, params);
-        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+        let body = server.request(method, params);
+        assert_eq!(body["error"]["code"], code, "{method}: {body}");
     }
-    // Blank lines are no messages and no mistakes.
+    // Blank lines are ignored.
     server.write(b"");
     server.write(b" \r");
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
-    assert_eq!(server.end().rest, Vec::<Value>::new());
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.shut_down().unread, Vec::<Value>::new());
 }
 
 #[test]
@@ -72,16 +72,16 @@ fn endless_line_is_rejected_and_discarded() {
     let mut server = McpServer::sandboxed(&[]);
     server.write(&vec![b'x'; 17 * 1024 * 1024]);
     assert_eq!(server.next()["error"]["code"], -32600);
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
 }
 
 #[test]
 fn requests_before_initialize_are_rejected() {
     let mut server = McpServer::start(Program::new([]));
-    let answer = server.ask("tools/list", json!({}));
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
-    server.handshake(USUAL);
+    let body = server.request("tools/list", json!({}));
+    assert_eq!(body["error"]["code"], -32602, "{body}");
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
+    server.handshake(DEFAULT_VERSION);
     assert_eq!(server.tools().len(), 4);
 }
 
@@ -114,9 +114,9 @@ fn cancelled_call_gets_no_response() {
         json!({"requestId": id, "reason": "changed my mind"}),
     );
     server.assert_silent();
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     let started = Instant::now();
-    assert_eq!(server.end().rest, Vec::<Value>::new());
+    assert_eq!(server.shut_down().unread, Vec::<Value>::new());
     assert!(
         started.elapsed() < Duration::from_secs(60),
         "the cancelled call held up the end"
@@ -126,14 +126,14 @@ fn cancelled_call_gets_no_response() {
 #[test]
 fn calls_run_concurrently() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
     for _ in 0..8 {
         sandbox.fault("search", "delay=4000");
     }
     let started = Instant::now();
     let ids: Vec<Value> = (0..8).map(|_| search(&mut server)).collect();
     for id in ids {
-        assert_eq!(server.answer(&id)["result"]["isError"], false);
+        assert_eq!(server.response(&id)["result"]["isError"], false);
     }
     assert!(
         started.elapsed() < Duration::from_secs(20),
@@ -147,10 +147,10 @@ fn end_of_input_exits_with_success() {
     for handshake in [false, true] {
         let mut server = McpServer::start(Program::new([]));
         if handshake {
-            server.handshake(USUAL);
+            server.handshake(DEFAULT_VERSION);
         }
-        let ended = server.end();
-        assert_eq!((ended.stderr.as_str(), ended.rest.len()), ("", 0));
+        let ended = server.shut_down();
+        assert_eq!((ended.stderr.as_str(), ended.unread.len()), ("", 0));
     }
 }
 
@@ -158,19 +158,19 @@ fn end_of_input_exits_with_success() {
 fn running_calls_finish_after_end_of_input() {
     let (mut server, _sandbox) = slow(500);
     let id = search(&mut server);
-    let ended = server.end();
-    assert_eq!(ended.rest.len(), 1, "{ended:?}");
-    assert_eq!(ended.rest[0]["id"], id);
-    assert_eq!(ended.rest[0]["result"]["isError"], false);
+    let ended = server.shut_down();
+    assert_eq!(ended.unread.len(), 1, "{ended:?}");
+    assert_eq!(ended.unread[0]["id"], id);
+    assert_eq!(ended.unread[0]["result"]["isError"], false);
 }
 
-/// People who try the server by hand often leave the last line feed out.
+/// People who try the server by hand often omit the last line feed.
 #[test]
 fn last_line_needs_no_newline() {
-    let hello = json!({"protocolVersion": USUAL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let input = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let params = json!({"protocolVersion": DEFAULT_VERSION, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let input = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let output = Program::new([]).input(input.to_string()).run();
-    assert_eq!(output.json()["result"]["protocolVersion"], USUAL);
+    assert_eq!(output.json()["result"]["protocolVersion"], DEFAULT_VERSION);
 }
 
 #[cfg(unix)]
@@ -187,21 +187,21 @@ fn signal_exits_with_success_during_calls() {
 
     let (mut server, _sandbox) = slow(120_000);
     let id = search(&mut server);
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     let started = Instant::now();
     server.terminate();
     let ended = server.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(started.elapsed() < Duration::from_secs(60));
-    // Whoever waits is told instead of left alone.
-    assert_eq!(ended.rest.len(), 1, "{ended:?}");
+    // Pending requests get an error.
+    assert_eq!(ended.unread.len(), 1, "{ended:?}");
     assert_eq!(
-        (&ended.rest[0]["id"], &ended.rest[0]["error"]["code"]),
+        (&ended.unread[0]["id"], &ended.unread[0]["error"]["code"]),
         (&id, &json!(-32603))
     );
 }
 
-/// Clients on Node connect by sockets, which are read in another way than pipes.
+/// Node clients connect by sockets, which are read differently from pipes.
 #[cfg(unix)]
 #[test]
 fn stdio_may_be_sockets() {
@@ -217,12 +217,12 @@ fn stdio_may_be_sockets() {
         .spawn()
         .expect("the program starts");
     ours.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
-        .expect("it reads");
+        .expect("the server reads");
     let mut line = String::new();
     let mut reader = BufReader::new(ours.try_clone().expect("a reader"));
-    reader.read_line(&mut line).expect("it answers");
-    assert_eq!(wire::message(line.as_bytes())["result"], json!({}));
-    // The input stays open: the signal alone must do.
+    reader.read_line(&mut line).expect("a response");
+    assert_eq!(json_rpc::parse(line.as_bytes())["result"], json!({}));
+    // The input stays open: the signal alone must end the server.
     signal(child.id(), "TERM");
     assert_eq!(child.wait().expect("an exit code").code(), Some(0));
 }
@@ -239,7 +239,7 @@ fn client_that_stops_reading_is_not_a_failure() {
     drop(child.stdout.take());
     let mut input = child.stdin.take().expect("a pipe");
     let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-    // The server may have noticed already; then there is nothing left to write to.
+    // The server may have noticed already and closed its input.
     drop(std::io::Write::write_all(&mut input, ping.as_bytes()));
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(0));

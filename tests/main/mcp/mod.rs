@@ -1,4 +1,4 @@
-//! The stdio MCP server as its clients see it.
+//! The stdio MCP server.
 
 mod client_capabilities;
 mod commands;

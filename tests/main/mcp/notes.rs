@@ -1,10 +1,10 @@
-//! Notes: made by a tool, read as resources, kept in a store.
+//! Notes: created by a tool, read as resources, persisted in a store.
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, STATELESS, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, STATELESS_VERSION};
 
-/// A server with notes in this file.
+/// Starts a server with this store.
 fn connect(store: &str, version: &str) -> McpServer {
     let program = Program::new(["--sandbox", "--tools", "notes"]).env("EXA_MCP_STORE", store);
     McpServer::connect(program, version)
@@ -17,12 +17,12 @@ fn sqlite(folder: &tempfile::TempDir) -> String {
     )
 }
 
-/// Makes a note and gives the whole result.
+/// Creates a note and returns the whole result.
 #[track_caller]
 fn create(server: &mut McpServer, arguments: Value) -> Value {
     let params = json!({"name": "create_note", "arguments": arguments});
-    let answer = server.ask("tools/call", params);
-    let result = answer.get("result").expect("a result").clone();
+    let response = server.request("tools/call", params);
+    let result = response.get("result").expect("a result").clone();
     assert_eq!(result["isError"], false, "{result}");
     result
 }
@@ -33,13 +33,13 @@ fn id(result: &Value) -> String {
 }
 
 fn read(server: &mut McpServer, uri: &str) -> Value {
-    server.ask("resources/read", json!({"uri": uri}))
+    server.request("resources/read", json!({"uri": uri}))
 }
 
-/// The addresses of the notes that are listed.
+/// Returns the URIs of the listed notes.
 fn listed(server: &mut McpServer) -> Vec<String> {
-    let answer = server.ask("resources/list", json!({}));
-    let resources = answer["result"]["resources"].as_array().expect("a list");
+    let response = server.request("resources/list", json!({}));
+    let resources = response["result"]["resources"].as_array().expect("a list");
     let uris = resources
         .iter()
         .filter_map(|resource| resource["uri"].as_str());
@@ -50,7 +50,7 @@ fn listed(server: &mut McpServer) -> Vec<String> {
 
 #[test]
 fn note_is_created_and_read_in_both_generations() {
-    for version in ["2025-06-18", USUAL, STATELESS] {
+    for version in ["2025-06-18", DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = connect("memory:", version);
         let sources = ["https://example.com/a", "http://example.org/?q=ü"];
         let made = create(
@@ -62,26 +62,26 @@ fn note_is_created_and_read_in_both_generations() {
         assert_eq!(link["name"], "Heat pumps");
         assert_eq!(link["mimeType"], "text/plain");
         let uri = link["uri"].as_str().expect("an address").to_owned();
-        let whole = server.ask("resources/read", json!({"uri": uri}));
+        let whole = server.request("resources/read", json!({"uri": uri}));
         let text = whole["result"]["contents"][0]["text"].as_str();
-        assert_eq!(link["size"], text.expect("a text").len());
-        // Whoever reads only the text or only the data finds the address as well.
+        assert_eq!(link["size"], text.expect("a string").len());
+        // Text and structured content both contain the URI.
         assert!(
             made["content"][0]["text"]
                 .as_str()
-                .expect("a text")
+                .expect("a string")
                 .contains(&uri)
         );
         assert!(made["structuredContent"].to_string().contains(&uri));
         let contents = read(&mut server, &uri)["result"]["contents"][0].clone();
         assert_eq!(contents["uri"], uri);
         assert_eq!(contents["mimeType"], "text/plain");
-        let text = contents["text"].as_str().expect("a text");
+        let text = contents["text"].as_str().expect("a string");
         for part in ["Heat pumps", "They *work*.", sources[0], sources[1]] {
             assert!(text.contains(part), "no {part} in {text}");
         }
         assert_eq!(listed(&mut server), [uri]);
-        assert_eq!(server.end().stderr, "");
+        assert_eq!(server.shut_down().stderr, "");
     }
 }
 
@@ -95,7 +95,7 @@ fn older_versions_get_the_uri_in_text() {
         assert!(
             made["content"][0]["text"]
                 .as_str()
-                .expect("a text")
+                .expect("a string")
                 .contains(&uri)
         );
     }
@@ -105,7 +105,7 @@ fn older_versions_get_the_uri_in_text() {
 fn stored_note_survives_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = sqlite(&folder);
-    let mut server = connect(&store, USUAL);
+    let mut server = connect(&store, DEFAULT_VERSION);
     assert!(
         folder.path().read_dir().expect("a folder").next().is_none(),
         "nothing is made before it is needed"
@@ -114,8 +114,8 @@ fn stored_note_survives_restart() {
         &mut server,
         json!({"title": "one", "content": "c"}),
     ));
-    server.end();
-    let mut server = connect(&store, STATELESS);
+    server.shut_down();
+    let mut server = connect(&store, STATELESS_VERSION);
     let second = id(&create(
         &mut server,
         json!({"title": "two", "content": "c"}),
@@ -124,20 +124,20 @@ fn stored_note_survives_restart() {
     assert_eq!(listed(&mut server), expected, "the newest first");
     let text = read(&mut server, &expected[1])["result"]["contents"][0]["text"].clone();
     assert_eq!(text, "one\n\nc");
-    // Two servers of one person share the file.
-    let mut other = connect(&store, USUAL);
+    // Two servers of one user share the file.
+    let mut other = connect(&store, DEFAULT_VERSION);
     assert_eq!(listed(&mut other), expected);
 }
 
 #[test]
 fn in_memory_note_ends_with_the_server() {
-    let mut server = connect("memory:", USUAL);
+    let mut server = connect("memory:", DEFAULT_VERSION);
     let uri = format!(
         "note:///{}",
         id(&create(&mut server, json!({"title": "t", "content": "c"})))
     );
-    server.end();
-    let mut server = connect("memory:", USUAL);
+    server.shut_down();
+    let mut server = connect("memory:", DEFAULT_VERSION);
     assert_eq!(read(&mut server, &uri)["error"]["code"], -32002);
 }
 
@@ -146,7 +146,7 @@ fn in_memory_note_ends_with_the_server() {
 fn store_file_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
-    let mut server = connect(&sqlite(&folder), USUAL);
+    let mut server = connect(&sqlite(&folder), DEFAULT_VERSION);
     create(&mut server, json!({"title": "t", "content": "c"}));
     let files = folder
         .path()
@@ -166,7 +166,7 @@ fn store_file_is_private() {
 
 #[test]
 fn invalid_note_is_rejected_like_other_arguments() {
-    let mut server = connect("memory:", USUAL);
+    let mut server = connect("memory:", DEFAULT_VERSION);
     let long = "x".repeat(100_001);
     for (arguments, part) in [
         (json!({"content": "c"}), "`title` is required"),
@@ -185,15 +185,15 @@ fn invalid_note_is_rejected_like_other_arguments() {
     ] {
         let failure = server.call("create_note", arguments).failure();
         failure.assert_code(-32602, "INVALID_PARAMS");
-        failure.assert_says(&[part]);
+        failure.assert_contains(&[part]);
     }
     assert_eq!(listed(&mut server), Vec::<String>::new());
 }
 
-/// One page for a list, and a name that differs in its punctuation, are no reason to lose a note.
+/// A single URL instead of a list, and another spelling of a name, are corrected.
 #[test]
 fn note_argument_mistakes_are_corrected() {
-    let mut server = connect("memory:", USUAL);
+    let mut server = connect("memory:", DEFAULT_VERSION);
     let made = create(
         &mut server,
         json!({"title": "t", "content": "c", "source_urls": "https://example.com/"}),
@@ -214,22 +214,22 @@ fn notes_need_to_be_enabled() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = sqlite(&folder);
     let made = id(&create(
-        &mut connect(&store, USUAL),
+        &mut connect(&store, DEFAULT_VERSION),
         json!({"title": "t", "content": "c"}),
     ));
     let program = Program::new(["--sandbox"]).env("EXA_MCP_STORE", &store);
-    let mut server = McpServer::connect(program, USUAL);
+    let mut server = McpServer::connect(program, DEFAULT_VERSION);
     let error = read(&mut server, &format!("note:///{made}"))["error"].clone();
     assert_eq!(error["code"], -32002);
     assert!(
         error["message"]
             .as_str()
-            .expect("a text")
+            .expect("a string")
             .contains("not enabled"),
         "{error}"
     );
     assert_eq!(listed(&mut server), Vec::<String>::new());
-    let templates = server.ask("resources/templates/list", json!({}));
+    let templates = server.request("resources/templates/list", json!({}));
     assert!(!templates.to_string().contains("note:///"), "{templates}");
 }
 
@@ -243,15 +243,15 @@ fn unusable_store_is_reported_on_use() {
     )
     .expect("a file");
     let store = format!("sqlite:{}", file.display());
-    let mut server = connect(&store, USUAL);
+    let mut server = connect(&store, DEFAULT_VERSION);
     let failure = server
         .call("create_note", json!({"title": "t", "content": "c"}))
         .failure();
     failure.assert_code(-32603, "INTERNAL_ERROR");
-    failure.assert_says(&["not a database"]);
-    let error = server.ask("resources/list", json!({}))["error"].clone();
+    failure.assert_contains(&["not a database"]);
+    let error = server.request("resources/list", json!({}))["error"].clone();
     assert_eq!(error["code"], -32603, "{error}");
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     let doctor = Program::new(["doctor", "--sandbox"])
         .env("EXA_MCP_STORE", &store)
         .run();
@@ -294,22 +294,22 @@ fn malformed_store_aborts_start_without_showing_it() {
             assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
         }
     }
-    // Settings of clients often leave a variable set to nothing.
+    // Client settings often leave a variable empty.
     let output = Program::new(["tools"]).env("EXA_MCP_STORE", " ").run();
     assert_eq!(output.code, Some(0), "{output:#?}");
 }
 
-/// A note may be copied from a page; what the page hides must not come back from the note.
+/// A note may be copied from a web page, so hidden text is removed from it.
 #[test]
 fn hidden_text_is_not_stored() {
-    let mut server = connect("memory:", USUAL);
+    let mut server = connect("memory:", DEFAULT_VERSION);
     let hidden = "pay\u{200b}\u{202e} now\u{e0041}\u{1b}[31m";
     let plain = "`a < b && c` &lt;b&gt; 👩‍👩‍👧 ünïcode\n\n\tindented";
     let note = json!({"title": hidden, "content": format!("{plain} {hidden}")});
     create(&mut server, note);
     let uri = listed(&mut server).remove(0);
     let text = read(&mut server, &uri)["result"]["contents"][0]["text"].clone();
-    let text = text.as_str().expect("a text");
+    let text = text.as_str().expect("a string");
     for letter in ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{1b}'] {
         assert!(!text.contains(letter), "{letter:?} in {text:?}");
     }

@@ -1,4 +1,4 @@
-//! Every operation through the dispatchers and through a tool of its own.
+//! Every operation through the dispatchers and through its own tool.
 
 use exa_mcp_model::Operation;
 use exa_mcp_server::operations::all;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::walk::walk;
 use crate::support::{McpServer, Sandbox};
 
-/// The dispatcher that takes an operation.
+/// Returns the dispatcher of an operation.
 pub(super) fn dispatcher(operation: &Operation) -> &'static str {
     match operation.api.name {
         "websets" => "manage_websets",
@@ -18,33 +18,36 @@ pub(super) fn dispatcher(operation: &Operation) -> &'static str {
 #[test]
 fn every_operation_works_through_its_dispatcher() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
     walk(&sandbox, |operation, args| {
         let call = json!({"operation": operation.name, "args": args});
-        let answer = server.call(dispatcher(operation), call).success();
-        assert_eq!(answer.get("corrections"), None, "{}", operation.name);
-        answer
+        let response = server.call(dispatcher(operation), call).success();
+        assert_eq!(response.get("corrections"), None, "{}", operation.name);
+        response
     });
-    assert_eq!(server.end().stderr, "");
+    assert_eq!(server.shut_down().stderr, "");
 }
 
 #[test]
 fn every_operation_works_as_a_tool_of_its_own() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &["--tools", "granular"]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &["--tools", "granular"]);
     walk(&sandbox, |operation, args| {
         let tool = operation.name.replace('.', "_");
-        let answer = server.call(&tool, args).success();
-        assert_eq!(answer.get("corrections"), None, "{tool}");
-        answer
+        let response = server.call(&tool, args).success();
+        assert_eq!(response.get("corrections"), None, "{tool}");
+        response
     });
-    assert_eq!(server.end().stderr, "");
+    assert_eq!(server.shut_down().stderr, "");
 }
 
-/// Every power of a client has something in its place for clients that have none.
+/// There is a fallback for every capability that a client may lack.
 #[test]
 fn every_operation_works_without_client_capabilities() {
-    for version in [crate::support::USUAL, crate::support::STATELESS] {
+    for version in [
+        crate::support::DEFAULT_VERSION,
+        crate::support::STATELESS_VERSION,
+    ] {
         let sandbox = Sandbox::start();
         let program = crate::support::Program::new([]).env("EXA_BASE_URL", &sandbox.url());
         let mut server = McpServer::connect(program, version);
@@ -54,18 +57,18 @@ fn every_operation_works_without_client_capabilities() {
             assert!(!outcome.text.is_empty(), "{}", operation.name);
             outcome.success()
         });
-        // Nothing is asked of it, and nothing told that it did not ask for.
+        // The client receives neither requests nor unsolicited notifications.
         server.assert_silent();
     }
 }
 
-/// People without a key or a network start here, so this path has to work by itself.
+/// Users without a key or network start here, so this must work offline.
 #[test]
 fn the_embedded_sandbox_needs_neither_key_nor_network() {
     let program = crate::support::Program::new(["--sandbox"])
-        .without("EXA_API_KEY")
-        .without("EXA_BASE_URL");
-    let mut server = McpServer::connect(program, crate::support::USUAL);
+        .env_remove("EXA_API_KEY")
+        .env_remove("EXA_BASE_URL");
+    let mut server = McpServer::connect(program, crate::support::DEFAULT_VERSION);
     let call = json!({"operation": "websets.create", "args": {"search": {"query": "x"}}});
     let webset = server.call("manage_websets", call).success();
     assert!(
@@ -82,7 +85,7 @@ fn the_embedded_sandbox_needs_neither_key_nor_network() {
         .call("web_search_exa", json!({"query": "x"}))
         .success();
     assert_eq!(found["results"].as_array().map(Vec::len), Some(10));
-    server.end();
+    server.shut_down();
 }
 
 #[test]
@@ -108,15 +111,15 @@ fn dispatchers_name_operations_and_describe() {
 fn list_operations_has_a_line_for_each() {
     let mut server = McpServer::sandboxed(&[]);
     for (tool, count) in [("manage_websets", 38), ("exa_api", 31)] {
-        let answer = server.ask(
+        let response = server.request(
             "tools/call",
             json!({"name": tool, "arguments": {"operation": "list_operations"}}),
         );
-        let answer = &answer["result"];
-        let lines = &answer["structuredContent"]["operations"];
+        let response = &response["result"];
+        let lines = &response["structuredContent"]["operations"];
         let lines = lines.as_array().expect("lines");
         assert_eq!(lines.len(), count, "{tool}");
-        let text = answer["content"][0]["text"].as_str().expect("text");
+        let text = response["content"][0]["text"].as_str().expect("text");
         assert_eq!(
             text.lines().filter(|line| line.contains(" — ")).count(),
             count
@@ -139,19 +142,19 @@ fn describe_shows_schema_and_a_valid_call() {
     for operation in all() {
         let args = json!({"operation": operation.name});
         let call = json!({"operation": "describe", "args": args});
-        let told = server.call(dispatcher(operation), call).success();
-        assert_eq!(told["operation"], operation.name);
+        let description = server.call(dispatcher(operation), call).success();
+        assert_eq!(description["operation"], operation.name);
         let mut schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
         schema
             .as_object_mut()
             .expect("an object")
             .shift_remove("$schema");
-        assert_eq!(told["inputSchema"], schema, "{}", operation.name);
-        assert_eq!(told["example"]["operation"], operation.name);
+        assert_eq!(description["inputSchema"], schema, "{}", operation.name);
+        assert_eq!(description["example"]["operation"], operation.name);
         let validator = jsonschema::validator_for(&schema).expect("a usable schema");
-        let example = &told["example"]["args"];
+        let example = &description["example"]["args"];
         assert!(validator.is_valid(example), "{}: {example}", operation.name);
-        assert!(told["hints"].is_array(), "{told}");
+        assert!(description["hints"].is_array(), "{description}");
     }
 }
 
@@ -164,10 +167,10 @@ fn operation_name_is_normalised() {
         "websets/list",
         "websets-list",
     ] {
-        let answer = server
+        let response = server
             .call("manage_websets", json!({"operation": name}))
             .success();
         let note = format!("operation `{name}` was read as `websets.list`");
-        assert_eq!(answer["corrections"], json!([note]));
+        assert_eq!(response["corrections"], json!([note]));
     }
 }

@@ -1,34 +1,40 @@
-//! Prompts as clients list and get them.
+//! Prompts.
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, STATELESS, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, STATELESS_VERSION};
 
 fn connect(tools: &str, version: &str) -> McpServer {
     McpServer::connect(Program::new(["--sandbox", "--tools", tools]), version)
 }
 
 fn get(server: &mut McpServer, name: &str, arguments: Value) -> Value {
-    server.ask("prompts/get", json!({"name": name, "arguments": arguments}))
+    server.request("prompts/get", json!({"name": name, "arguments": arguments}))
 }
 
 #[track_caller]
 fn text(server: &mut McpServer, name: &str, arguments: Value) -> String {
-    let answer = get(server, name, arguments);
-    let message = &answer["result"]["messages"][0];
-    assert_eq!(message["role"], "user", "{answer}");
+    let response = get(server, name, arguments);
+    let message = &response["result"]["messages"][0];
+    assert_eq!(message["role"], "user", "{response}");
     message["content"]["text"]
         .as_str()
-        .expect("a text")
+        .expect("a string")
         .to_owned()
 }
 
 #[test]
 fn prompts_have_the_fields_of_the_version() {
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS] {
+    for version in [
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        DEFAULT_VERSION,
+        STATELESS_VERSION,
+    ] {
         let mut server = connect("default,notes", version);
-        let answer = server.ask("prompts/list", json!({}));
-        let prompts = answer["result"]["prompts"].as_array().expect("a list");
+        let response = server.request("prompts/list", json!({}));
+        let prompts = response["result"]["prompts"].as_array().expect("a list");
         let names: Vec<&str> = prompts
             .iter()
             .filter_map(|prompt| prompt["name"].as_str())
@@ -61,15 +67,15 @@ fn prompts_have_the_fields_of_the_version() {
             .collect();
         assert_eq!(required, ["topic", "description", "companies"]);
         assert_eq!(
-            answer["result"].get("ttlMs").is_some(),
-            version == STATELESS
+            response["result"].get("ttlMs").is_some(),
+            version == STATELESS_VERSION
         );
     }
 }
 
 #[test]
 fn prompts_are_filled_in_with_available_tools() {
-    for version in ["2024-11-05", USUAL, STATELESS] {
+    for version in ["2024-11-05", DEFAULT_VERSION, STATELESS_VERSION] {
         for (tools, names) in [
             (
                 "default",
@@ -117,7 +123,7 @@ fn prompts_are_filled_in_with_available_tools() {
 
 #[test]
 fn prompt_argument_errors_are_named() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = connect("default", version);
         for (name, arguments, part) in [
             ("research_topic", json!({}), "`topic` is required"),
@@ -152,51 +158,54 @@ fn prompt_argument_errors_are_named() {
             let error = get(&mut server, name, arguments)["error"].clone();
             assert_eq!(error["code"], -32602, "{error}");
             assert!(
-                error["message"].as_str().expect("a text").contains(part),
+                error["message"].as_str().expect("a string").contains(part),
                 "{error}"
             );
         }
-        let missing = server.ask("prompts/get", json!({"name": "research_topic"}));
+        let missing = server.request("prompts/get", json!({"name": "research_topic"}));
         assert_eq!(missing["error"]["code"], -32602);
         for params in [
             json!({}),
             json!({"name": 5}),
             json!({"name": "x", "arguments": []}),
         ] {
-            assert_eq!(server.ask("prompts/get", params)["error"]["code"], -32602);
+            assert_eq!(
+                server.request("prompts/get", params)["error"]["code"],
+                -32602
+            );
         }
     }
 }
 
 #[test]
 fn notes_are_summarized_with_their_texts() {
-    for version in ["2024-11-05", USUAL, STATELESS] {
+    for version in ["2024-11-05", DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = connect("notes", version);
         let empty = get(&mut server, "summarize_notes", json!({}));
         assert!(empty.to_string().contains("no notes yet"), "{empty}");
         for title in ["one", "two"] {
             let note = json!({"title": title, "content": "Text."});
-            server.ask(
+            server.request(
                 "tools/call",
                 json!({"name": "create_note", "arguments": note}),
             );
         }
-        let answer = get(&mut server, "summarize_notes", json!({"focus": "costs"}));
-        let messages = answer["result"]["messages"].as_array().expect("messages");
+        let response = get(&mut server, "summarize_notes", json!({"focus": "costs"}));
+        let messages = response["result"]["messages"].as_array().expect("messages");
         let notes: Vec<&Value> = messages
             .iter()
             .map(|message| &message["content"])
             .filter(|content| content["type"] == "resource")
             .map(|content| &content["resource"])
             .collect();
-        assert_eq!(notes.len(), 2, "{answer}");
+        assert_eq!(notes.len(), 2, "{response}");
         assert_eq!(notes[0]["text"], "two\n\nText.");
         assert_eq!(notes[1]["text"], "one\n\nText.");
         let uri = notes[1]["uri"].as_str().expect("an address");
-        let read = server.ask("resources/read", json!({"uri": uri}));
+        let read = server.request("resources/read", json!({"uri": uri}));
         assert_eq!(read["result"]["contents"][0]["text"], notes[1]["text"]);
         let last = messages.last().expect("a message")["content"]["text"].clone();
-        assert!(last.as_str().expect("a text").contains("costs"), "{last}");
+        assert!(last.as_str().expect("a string").contains("costs"), "{last}");
         let id = uri.strip_prefix("note:///").expect("a note");
         let one = get(&mut server, "summarize_notes", json!({"notes": id}));
         assert_eq!(

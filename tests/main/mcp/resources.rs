@@ -1,25 +1,33 @@
-//! Resources as clients list and read them.
+//! Resources.
 
 use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, Recorder, Reply, STATELESS, Sandbox, USUAL};
+use crate::support::{
+    DEFAULT_VERSION, McpServer, Program, Recorder, Response, STATELESS_VERSION, Sandbox,
+};
 
-const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS];
+const VERSIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    DEFAULT_VERSION,
+    STATELESS_VERSION,
+];
 
 fn connect(version: &str) -> McpServer {
     McpServer::connect(Program::new(["--sandbox"]), version)
 }
 
-/// All resources, page by page.
+/// Returns the resources of all pages.
 fn listed(server: &mut McpServer) -> Vec<Value> {
     let mut resources = Vec::new();
     let mut params = json!({});
     loop {
-        let answer = server.ask("resources/list", params);
-        let page = answer["result"]["resources"].as_array();
+        let response = server.request("resources/list", params);
+        let page = response["result"]["resources"].as_array();
         resources.extend(page.expect("a list of resources").iter().cloned());
-        match answer["result"].get("nextCursor") {
+        match response["result"].get("nextCursor") {
             Some(cursor) => params = json!({"cursor": cursor}),
             None => return resources,
         }
@@ -27,26 +35,26 @@ fn listed(server: &mut McpServer) -> Vec<Value> {
 }
 
 fn read(server: &mut McpServer, uri: &str) -> Value {
-    server.ask("resources/read", json!({"uri": uri}))
+    server.request("resources/read", json!({"uri": uri}))
 }
 
-/// The JSON of a resource.
+/// Reads a resource as JSON.
 #[track_caller]
 fn read_json(server: &mut McpServer, uri: &str) -> Value {
-    let answer = read(server, uri);
-    let contents = &answer["result"]["contents"][0];
-    assert_eq!(contents["uri"], uri, "{answer}");
+    let response = read(server, uri);
+    let contents = &response["result"]["contents"][0];
+    assert_eq!(contents["uri"], uri, "{response}");
     assert_eq!(contents["mimeType"], "application/json");
-    serde_json::from_str(contents["text"].as_str().expect("a text")).expect("JSON")
+    serde_json::from_str(contents["text"].as_str().expect("a string")).expect("JSON")
 }
 
 #[test]
 fn resource_capabilities_are_declared() {
     for version in VERSIONS {
         let mut server = McpServer::start(Program::new(["--sandbox"]));
-        let claimed = if version == STATELESS {
+        let claimed = if version == STATELESS_VERSION {
             let mut server = connect(version);
-            server.ask("server/discover", json!({}))["result"]["capabilities"].clone()
+            server.request("server/discover", json!({}))["result"]["capabilities"].clone()
         } else {
             server.handshake(version)["capabilities"].clone()
         };
@@ -64,7 +72,7 @@ fn resource_capabilities_are_declared() {
 
 #[test]
 fn every_operation_is_listed_and_read() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = connect(version);
         let resources = listed(&mut server);
         let operations: Vec<&Value> = resources
@@ -83,17 +91,17 @@ fn every_operation_is_listed_and_read() {
             assert_eq!(resource["annotations"]["audience"], json!(["assistant"]));
             let uri = resource["uri"].as_str().expect("an address");
             let text = read(&mut server, uri)["result"]["contents"][0]["text"].clone();
-            let text = text.as_str().expect("a text");
+            let text = text.as_str().expect("a string");
             assert_eq!(resource["size"], text.len());
-            let told: Value = serde_json::from_str(text).expect("JSON");
+            let description: Value = serde_json::from_str(text).expect("JSON");
             let schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
-            assert_eq!(told["inputSchema"], schema);
+            assert_eq!(description["inputSchema"], schema);
             let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
-            assert_eq!(told["outputSchema"], schema);
+            assert_eq!(description["outputSchema"], schema);
             let validator =
-                jsonschema::validator_for(&told["inputSchema"]).expect("a usable schema");
+                jsonschema::validator_for(&description["inputSchema"]).expect("a usable schema");
             assert!(
-                validator.is_valid(&told["example"]["args"]),
+                validator.is_valid(&description["example"]["args"]),
                 "{}",
                 operation.name
             );
@@ -116,16 +124,16 @@ fn resources_have_the_fields_of_the_version() {
             version >= "2025-06-18",
             "{version}"
         );
-        let answer = server.ask("resources/templates/list", json!({}));
-        let template = &answer["result"]["resourceTemplates"][0];
+        let response = server.request("resources/templates/list", json!({}));
+        let template = &response["result"]["resourceTemplates"][0];
         assert_eq!(
             template.get("title").is_some(),
             version >= "2025-06-18",
             "{version}"
         );
-        let newest = version == STATELESS;
+        let newest = version == STATELESS_VERSION;
         let read = read(&mut server, "exa://operations/search");
-        for result in [&answer["result"], &read["result"]] {
+        for result in [&response["result"], &read["result"]] {
             for field in ["resultType", "ttlMs", "cacheScope", "_meta"] {
                 assert_eq!(result.get(field).is_some(), newest, "{version}: {field}");
             }
@@ -137,8 +145,8 @@ fn resources_have_the_fields_of_the_version() {
 fn resource_templates_are_listed() {
     let patterns = |tools: &str| -> Vec<String> {
         let mut server = McpServer::sandboxed(&["--tools", tools]);
-        let answer = server.ask("resources/templates/list", json!({}));
-        let templates = answer["result"]["resourceTemplates"]
+        let response = server.request("resources/templates/list", json!({}));
+        let templates = response["result"]["resourceTemplates"]
             .as_array()
             .expect("a list");
         for template in templates {
@@ -170,7 +178,7 @@ fn resource_templates_are_listed() {
 
 #[test]
 fn webset_resource_is_current() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let sandbox = Sandbox::start();
         let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
         let mut server = McpServer::connect(program, version);
@@ -178,7 +186,7 @@ fn webset_resource_is_current() {
             "operation": "websets.create", "output_format": "json",
             "args": {"search": {"query": "databases", "count": 3}, "externalId": "mine/1"},
         });
-        let made = server.ask(
+        let made = server.request(
             "tools/call",
             json!({"name": "manage_websets", "arguments": call}),
         );
@@ -193,7 +201,11 @@ fn webset_resource_is_current() {
         assert_eq!(read_json(&mut server, "exa://websets/mine%2F1")["id"], id);
         assert!(read_json(&mut server, &format!("{uri}/items"))["data"].is_array());
         let error = read(&mut server, "exa://websets/nope")["error"].clone();
-        let code = if version == STATELESS { -32602 } else { -32002 };
+        let code = if version == STATELESS_VERSION {
+            -32602
+        } else {
+            -32002
+        };
         assert_eq!(error["code"], code, "{error}");
         assert_eq!(error["data"]["uri"], "exa://websets/nope");
     }
@@ -203,7 +215,11 @@ fn webset_resource_is_current() {
 fn missing_resource_has_the_error_code_of_the_version() {
     for version in VERSIONS {
         let mut server = connect(version);
-        let code = if version == STATELESS { -32602 } else { -32002 };
+        let code = if version == STATELESS_VERSION {
+            -32602
+        } else {
+            -32002
+        };
         for uri in [
             "",
             "exa://",
@@ -217,17 +233,20 @@ fn missing_resource_has_the_error_code_of_the_version() {
             "https://example.com/",
             "exa://operations/../../etc/passwd",
         ] {
-            let answer = read(&mut server, uri);
-            assert_eq!(answer["error"]["code"], code, "{version} {uri}: {answer}");
-            assert_eq!(answer["error"]["data"]["uri"], uri);
+            let response = read(&mut server, uri);
+            assert_eq!(
+                response["error"]["code"], code,
+                "{version} {uri}: {response}"
+            );
+            assert_eq!(response["error"]["data"]["uri"], uri);
         }
         let long = format!("exa://websets/{}", "x".repeat(100_000));
-        let answer = read(&mut server, &long);
-        assert_eq!(answer["error"]["code"], code);
-        assert!(answer.to_string().len() < 1_000, "{answer}");
+        let response = read(&mut server, &long);
+        assert_eq!(response["error"]["code"], code);
+        assert!(response.to_string().len() < 1_000, "{response}");
         for params in [json!({}), json!({"uri": 5}), json!({"uri": null})] {
             assert_eq!(
-                server.ask("resources/read", params)["error"]["code"],
+                server.request("resources/read", params)["error"]["code"],
                 -32602
             );
         }
@@ -235,7 +254,7 @@ fn missing_resource_has_the_error_code_of_the_version() {
         assert!(
             misspelt["error"]["message"]
                 .as_str()
-                .expect("a text")
+                .expect("a string")
                 .contains("`items.list`")
         );
     }
@@ -243,30 +262,34 @@ fn missing_resource_has_the_error_code_of_the_version() {
 
 #[test]
 fn upstream_failure_is_reported_for_resources() {
-    let recorder = Recorder::always(Reply::json(401, &json!({"error": "no"})));
-    let mut server = McpServer::recorded(&recorder, &[]);
+    let recorder = Recorder::always(Response::json(401, &json!({"error": "no"})));
+    let mut server = McpServer::with_recorder(&recorder, &[]);
     let error = read(&mut server, "exa://websets/a")["error"].clone();
     assert_eq!(error["code"], -32603);
     assert!(
-        error["message"].as_str().expect("a text").contains("401"),
+        error["message"].as_str().expect("a string").contains("401"),
         "{error}"
     );
-    let program = Program::new([]).without("EXA_API_KEY");
-    let error = read(&mut McpServer::connect(program, USUAL), "exa://websets/a")["error"].clone();
+    let program = Program::new([]).env_remove("EXA_API_KEY");
+    let error = read(
+        &mut McpServer::connect(program, DEFAULT_VERSION),
+        "exa://websets/a",
+    )["error"]
+        .clone();
     assert!(
         error["message"]
             .as_str()
-            .expect("a text")
+            .expect("a string")
             .contains("EXA_API_KEY"),
         "{error}"
     );
 }
 
-/// A set of tools is also what its operator allows.
+/// The tool set also restricts the resources.
 #[test]
 fn resources_respect_enabled_tools() {
-    let recorder = Recorder::always(Reply::json(200, &json!({"id": "a"})));
-    let mut server = McpServer::recorded(&recorder, &["--tools", "web_search_exa"]);
+    let recorder = Recorder::always(Response::json(200, &json!({"id": "a"})));
+    let mut server = McpServer::with_recorder(&recorder, &["--tools", "web_search_exa"]);
     for uri in ["exa://websets/a", "exa://websets/a/items"] {
         assert_eq!(read(&mut server, uri)["error"]["code"], -32002, "{uri}");
     }
@@ -275,7 +298,7 @@ fn resources_respect_enabled_tools() {
         "argument": {"name": "websetId", "value": ""},
     });
     assert_eq!(
-        server.ask("completion/complete", params)["error"]["code"],
+        server.request("completion/complete", params)["error"]["code"],
         -32602
     );
     assert!(recorder.take().is_empty(), "nothing may be sent");
@@ -283,7 +306,7 @@ fn resources_respect_enabled_tools() {
 
 #[test]
 fn unknown_cursors_are_rejected() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let mut server = connect(version);
         for method in ["resources/list", "resources/templates/list", "prompts/list"] {
             for cursor in [
@@ -292,10 +315,10 @@ fn unknown_cursors_are_rejected() {
                 json!(5),
                 json!("operations-9999"),
             ] {
-                let answer = server.ask(method, json!({"cursor": cursor}));
-                assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+                let response = server.request(method, json!({"cursor": cursor}));
+                assert_eq!(response["error"]["code"], -32602, "{method}: {response}");
             }
-            assert!(server.ask(method, json!({"cursor": null}))["result"].is_object());
+            assert!(server.request(method, json!({"cursor": null}))["result"].is_object());
         }
     }
 }
@@ -305,13 +328,13 @@ fn notes_are_paginated() {
     let mut server = McpServer::sandboxed(&["--tools", "notes"]);
     for number in 0..105 {
         let note = json!({"title": format!("note {number}"), "content": "c"});
-        let answer = server.ask(
+        let response = server.request(
             "tools/call",
             json!({"name": "create_note", "arguments": note}),
         );
-        assert_eq!(answer["result"]["isError"], false);
+        assert_eq!(response["result"]["isError"], false);
     }
-    let first = server.ask("resources/list", json!({}));
+    let first = server.request("resources/list", json!({}));
     assert_eq!(
         first["result"]["resources"].as_array().map(Vec::len),
         Some(100)
@@ -328,25 +351,27 @@ fn notes_are_paginated() {
     );
 }
 
-/// Searches and gives the id of the kept answer.
+/// Searches and returns the id of the cached result.
 fn search(server: &mut McpServer, query: &str) -> String {
     let arguments = json!({"query": query, "numResults": 3});
-    let answer = server.ask(
+    let response = server.request(
         "tools/call",
         json!({"name": "web_search_exa", "arguments": arguments}),
     );
-    let id = &answer["result"]["structuredContent"]["metadata"]["cacheId"];
-    id.as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    let id = &response["result"]["structuredContent"]["metadata"]["cacheId"];
+    id.as_str()
+        .unwrap_or_else(|| panic!("{response}"))
+        .to_owned()
 }
 
 #[test]
 fn cached_results_are_listed_and_read_without_requests() {
-    for version in [USUAL, STATELESS] {
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
         let sandbox = Sandbox::start();
         let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
         let mut server = McpServer::connect(program, version);
         let first = search(&mut server, "heat pumps");
-        // Answers of the same millisecond have no order of their own.
+        // Results of the same millisecond have no defined order.
         std::thread::sleep(std::time::Duration::from_millis(5));
         let second = search(&mut server, "solar cells");
         drop(sandbox);
@@ -361,11 +386,7 @@ fn cached_results_are_listed_and_read_without_requests() {
                 .contains("heat pumps")
         );
         assert_eq!(resources[1]["mimeType"], "text/markdown");
-        assert_eq!(
-            resources[1].get("size"),
-            None,
-            "what is not known is not told"
-        );
+        assert_eq!(resources[1].get("size"), None, "unknown values are omitted");
         assert!(resources[1]["annotations"]["lastModified"].is_string());
         let text = |server: &mut McpServer, uri: &str| {
             let contents = read(server, uri)["result"]["contents"][0].clone();
@@ -373,7 +394,7 @@ fn cached_results_are_listed_and_read_without_requests() {
                 (&contents["uri"], &contents["mimeType"]),
                 (&json!(uri), &json!("text/markdown"))
             );
-            contents["text"].as_str().expect("a text").to_owned()
+            contents["text"].as_str().expect("a string").to_owned()
         };
         let whole = text(&mut server, &uri(&first));
         let parts: Vec<String> = (0..3)
@@ -391,7 +412,7 @@ fn cached_results_are_listed_and_read_without_requests() {
         assert!(
             error["message"]
                 .as_str()
-                .expect("a text")
+                .expect("a string")
                 .contains("3 results"),
             "{error}"
         );
@@ -409,7 +430,7 @@ fn cached_result_ids_are_completed() {
                 "argument": {"name": name, "value": value},
                 "context": {"arguments": earlier},
             });
-            server.ask("completion/complete", params)["result"]["completion"]["values"].clone()
+            server.request("completion/complete", params)["result"]["completion"]["values"].clone()
         };
     let pattern = "exa://results/{cacheId}/{index}";
     for typed in ["", "r_", "heat", "search"] {

@@ -1,14 +1,14 @@
-//! Which tools are offered: `--tools`, `ENABLED_TOOLS` and `EXA_MCP_ENABLED_TOOLS`.
+//! Tool selection: `--tools`, `ENABLED_TOOLS` and `EXA_MCP_ENABLED_TOOLS`.
 
 use serde_json::Value;
 
-use crate::support::{McpServer, Program, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Program};
 
 const DEFAULT: &str = "web_search_exa web_fetch_exa exa_api manage_websets";
 
-/// The names that a server lists which is started like this.
-fn listed(program: Program) -> String {
-    let tools = McpServer::connect(program, USUAL).tools();
+/// Returns the names of the tools that this program lists.
+fn listed_tools(program: Program) -> String {
+    let tools = McpServer::connect(program, DEFAULT_VERSION).tools();
     let names: Vec<&str> = tools
         .iter()
         .filter_map(|tool| tool["name"].as_str())
@@ -16,79 +16,82 @@ fn listed(program: Program) -> String {
     names.join(" ")
 }
 
-/// The names that this list comes to.
-fn chosen(list: &str) -> String {
-    listed(Program::new(["--tools", list]))
+/// Returns the names of the tools that this selection enables.
+fn selected_tools(list: &str) -> String {
+    listed_tools(Program::new(["--tools", list]))
 }
 
 #[test]
 fn flag_overrides_variables() {
     let program = || Program::new([]).env("EXA_MCP_ENABLED_TOOLS", "answer_exa");
-    assert_eq!(listed(Program::new([])), DEFAULT);
-    assert_eq!(listed(program()), "answer_exa");
+    assert_eq!(listed_tools(Program::new([])), DEFAULT);
+    assert_eq!(listed_tools(program()), "answer_exa");
     assert_eq!(
-        listed(program().env("ENABLED_TOOLS", "agent_run")),
+        listed_tools(program().env("ENABLED_TOOLS", "agent_run")),
         "agent_run"
     );
     let flagged = Program::new(["--tools", "exa_api"])
         .env("ENABLED_TOOLS", "agent_run")
         .env("EXA_MCP_ENABLED_TOOLS", "answer_exa");
-    assert_eq!(listed(flagged), "exa_api");
+    assert_eq!(listed_tools(flagged), "exa_api");
 }
 
-/// Client settings often leave a variable set to nothing.
+/// Client settings often leave a variable empty.
 #[test]
 fn blank_variable_is_ignored() {
     for blank in ["", " ", "\t"] {
         assert_eq!(
-            listed(Program::new([]).env("ENABLED_TOOLS", blank)),
+            listed_tools(Program::new([]).env("ENABLED_TOOLS", blank)),
             DEFAULT
         );
         let both = Program::new([])
             .env("ENABLED_TOOLS", blank)
             .env("EXA_MCP_ENABLED_TOOLS", "answer_exa");
-        assert_eq!(listed(both), "answer_exa");
+        assert_eq!(listed_tools(both), "answer_exa");
     }
 }
 
 #[test]
 fn overridden_variable_is_not_validated() {
     let program = Program::new(["--tools", "exa_api"]).env("ENABLED_TOOLS", "nonsense");
-    assert_eq!(listed(program), "exa_api");
+    assert_eq!(listed_tools(program), "exa_api");
 }
 
 #[test]
 fn sets_domains_and_tools_can_be_mixed() {
-    assert_eq!(chosen("items"), "items_delete items_get items_list");
+    assert_eq!(selected_tools("items"), "items_delete items_get items_list");
     assert_eq!(
-        chosen("items_list,toolhost"),
+        selected_tools("items_list,toolhost"),
         "items_list websets-sync websets-async exa-sync exa-async"
     );
     assert_eq!(
-        chosen("answer_exa,default"),
+        selected_tools("answer_exa,default"),
         format!("answer_exa {DEFAULT}")
     );
     assert_eq!(
-        chosen(" items_get , answer_exa ,, "),
+        selected_tools(" items_get , answer_exa ,, "),
         "items_get answer_exa"
     );
-    assert!(chosen("agent.runs").starts_with("agent_runs_cancel agent_runs_create "));
+    assert!(selected_tools("agent.runs").starts_with("agent_runs_cancel agent_runs_create "));
 }
 
 #[test]
 fn a_tool_is_listed_once() {
-    assert_eq!(chosen("exa_api,exa_api"), "exa_api");
+    assert_eq!(selected_tools("exa_api,exa_api"), "exa_api");
     assert_eq!(
-        chosen("items_list,items,items"),
+        selected_tools("items_list,items,items"),
         "items_list items_delete items_get"
     );
-    assert_eq!(chosen("default,web_fetch_exa,default"), DEFAULT);
+    assert_eq!(selected_tools("default,web_fetch_exa,default"), DEFAULT);
 }
 
-/// `search` is a domain and an operation; the wider meaning is taken.
+/// `search` is a domain and an operation; the domain takes precedence.
 #[test]
 fn set_name_wins_over_tool_name() {
-    assert_eq!(chosen("search"), "answer find_similar get_contents search");
+    assert_eq!(
+        selected_tools("search"),
+        "answer find_similar get_contents search"
+    );
 }
 
 #[test]
@@ -96,8 +99,8 @@ fn disabled_tool_cannot_be_called() {
     let mut server = McpServer::sandboxed(&["--tools", "web_search_exa"]);
     let params =
         serde_json::json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
-    let answer = server.ask("tools/call", params);
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let response = server.request("tools/call", params);
+    assert_eq!(response["error"]["code"], -32602, "{response}");
 }
 
 #[test]
@@ -125,7 +128,7 @@ fn unknown_tool_names_abort_start() {
             .run()
             .assert_failed(2, &parts);
     }
-    // Names are exact: a server that guesses would offer what nobody asked for.
+    // Names are exact: guessing could enable unwanted tools.
     Program::new(["--tools", "Default"])
         .run()
         .assert_failed(2, &["Default"]);
@@ -144,15 +147,15 @@ fn empty_tool_list_is_rejected() {
         .assert_failed(2, &["empty"]);
 }
 
-/// Instructions cost tokens in every session, so they speak of what is there.
+/// Instructions cost tokens in every session, so they mention only enabled tools.
 #[test]
 fn instructions_match_the_tools() {
-    let told = |list: &str| -> Value {
+    let initialize = |list: &str| -> Value {
         let mut server = McpServer::start(Program::new(["--tools", list]));
-        server.handshake(USUAL)["instructions"].clone()
+        server.handshake(DEFAULT_VERSION)["instructions"].clone()
     };
-    let text = |value: Value| value.as_str().expect("a text").to_owned();
-    assert!(text(told("default")).contains("list_operations"));
-    assert!(text(told("toolhost")).contains("list_operations"));
-    assert!(!text(told("classic")).contains("list_operations"));
+    let text = |value: Value| value.as_str().expect("a string").to_owned();
+    assert!(text(initialize("default")).contains("list_operations"));
+    assert!(text(initialize("toolhost")).contains("list_operations"));
+    assert!(!text(initialize("classic")).contains("list_operations"));
 }

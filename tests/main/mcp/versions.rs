@@ -1,11 +1,13 @@
-//! The versions of the protocol, from the first to the one without a handshake.
+//! All protocol versions.
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Outcome, Program, STATELESS, USUAL, introduced};
+use crate::support::{
+    DEFAULT_VERSION, McpServer, Outcome, Program, STATELESS_VERSION, stateless_params,
+};
 
-/// The versions that begin with `initialize`.
-const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", USUAL];
+/// The versions that start with `initialize`.
+const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", DEFAULT_VERSION];
 
 fn connect(version: &str) -> McpServer {
     McpServer::connect(Program::new(["--sandbox"]), version)
@@ -17,31 +19,31 @@ fn search() -> Value {
 
 #[test]
 fn every_version_is_negotiated_and_served() {
-    for version in HANDSHAKES {
+    for version in HANDSHAKE_VERSIONS {
         let mut server = McpServer::start(Program::new(["--sandbox"]));
-        let hello = server.handshake(version);
-        assert_eq!(hello["protocolVersion"], version);
-        assert_eq!(hello["serverInfo"]["name"], "exa-mcp-server");
-        assert_eq!(hello["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert!(hello["capabilities"]["tools"].is_object(), "{hello}");
-        assert!(hello["instructions"].is_string(), "{hello}");
+        let result = server.handshake(version);
+        assert_eq!(result["protocolVersion"], version);
+        assert_eq!(result["serverInfo"]["name"], "exa-mcp-server");
+        assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
+        assert!(result["capabilities"]["tools"].is_object(), "{result}");
+        assert!(result["instructions"].is_string(), "{result}");
         assert_eq!(
-            server.ask("ping", json!({}))["result"],
+            server.request("ping", json!({}))["result"],
             json!({}),
             "{version}"
         );
         assert_eq!(server.tools().len(), 4, "{version}");
-        assert_eq!(server.end().stderr, "");
+        assert_eq!(server.shut_down().stderr, "");
     }
 }
 
 #[test]
 fn unknown_version_is_offered_the_latest_handshake_version() {
-    for version in ["1999-01-01", STATELESS, "2099-12-31", "draft"] {
+    for version in ["1999-01-01", STATELESS_VERSION, "2099-12-31", "draft"] {
         let mut server = McpServer::start(Program::new([]));
         assert_eq!(
             server.handshake(version)["protocolVersion"],
-            USUAL,
+            DEFAULT_VERSION,
             "{version}"
         );
         assert_eq!(server.tools().len(), 4);
@@ -50,11 +52,11 @@ fn unknown_version_is_offered_the_latest_handshake_version() {
 
 #[test]
 fn tools_have_the_fields_of_the_version() {
-    for version in HANDSHAKES {
+    for version in HANDSHAKE_VERSIONS {
         for tool in connect(version).tools() {
             let mut fields: Vec<&String> = tool.as_object().expect("a tool").keys().collect();
             fields.sort();
-            // One version says which tools take tasks.
+            // One version lists which tools support tasks.
             let takes_tasks = ["exa_api", "manage_websets"]
                 .map(Value::from)
                 .contains(&tool["name"]);
@@ -76,9 +78,9 @@ fn tools_have_the_fields_of_the_version() {
 
 #[test]
 fn structured_content_needs_a_supporting_version() {
-    for version in HANDSHAKES {
+    for version in HANDSHAKE_VERSIONS {
         let mut server = connect(version);
-        let good = Outcome::of(&server.ask("tools/call", search()));
+        let good = Outcome::from_response(&server.request("tools/call", search()));
         assert!(!good.is_error);
         assert!(
             good.text.starts_with("search: 1 of 1 results"),
@@ -87,7 +89,7 @@ fn structured_content_needs_a_supporting_version() {
         );
         let bad = server.call("web_search_exa", json!({}));
         assert!(bad.is_error);
-        // Whoever sees only the text is told everything as well.
+        // The text alone contains everything.
         assert!(bad.text.contains("`query` is required"), "{}", bad.text);
         let known = version >= "2025-06-18";
         assert_eq!(good.structured.is_some(), known, "{version}");
@@ -104,11 +106,14 @@ fn equal_ids_in_a_batch_all_get_responses() {
         {"jsonrpc": "2.0", "id": 5, "method": "no/such"},
     ]);
     server.write(batch.to_string().as_bytes());
-    let answers = server.next();
-    let answers = answers.as_array().expect("a batch of answers");
-    let count = |name: &str| answers.iter().filter(|it| it.get(name).is_some()).count();
-    assert_eq!((answers.len(), count("result"), count("error")), (3, 2, 1));
-    assert!(answers.iter().all(|answer| answer["id"] == 5));
+    let responses = server.next();
+    let responses = responses.as_array().expect("a batch of answers");
+    let count = |name: &str| responses.iter().filter(|it| it.get(name).is_some()).count();
+    assert_eq!(
+        (responses.len(), count("result"), count("error")),
+        (3, 2, 1)
+    );
+    assert!(responses.iter().all(|response| response["id"] == 5));
 }
 
 #[test]
@@ -123,52 +128,56 @@ fn batch_gets_one_batch_response() {
         5,
     ]);
     server.write(batch.to_string().as_bytes());
-    let answers = server.next();
-    let answers = answers.as_array().expect("a batch of answers");
+    let responses = server.next();
+    let responses = responses.as_array().expect("a batch of answers");
     let of = |id: Value| {
-        answers
+        responses
             .iter()
-            .find(|answer| answer["id"] == id)
-            .expect("an answer")
+            .find(|response| response["id"] == id)
+            .expect("a response")
     };
-    assert_eq!(answers.len(), 5, "{answers:?}");
+    assert_eq!(responses.len(), 5, "{responses:?}");
     assert_eq!(of(json!("a"))["result"]["isError"], false);
     assert_eq!(of(json!("b"))["result"], json!({}));
     assert_eq!(of(json!("c"))["error"]["code"], -32601);
     assert_eq!(of(json!("d"))["error"]["code"], -32602);
     assert_eq!(of(Value::Null)["error"]["code"], -32600);
-    // Notifications alone are not answered.
+    // A batch of notifications gets no response.
     server.write(br#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#);
     server.assert_silent();
 }
 
 #[test]
 fn other_versions_reject_batches() {
-    for version in ["2024-11-05", "2025-06-18", USUAL] {
+    for version in ["2024-11-05", "2025-06-18", DEFAULT_VERSION] {
         let mut server = connect(version);
         server.write(br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#);
-        let answer = server.next();
+        let response = server.next();
         assert_eq!(
-            (&answer["id"], &answer["error"]["code"]),
+            (&response["id"], &response["error"]["code"]),
             (&Value::Null, &json!(-32600)),
             "{version}"
         );
-        assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+        assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     }
 }
 
 #[test]
 fn stateless_version_is_discovered_and_served() {
-    let mut server = connect(STATELESS);
-    let discovered = server.ask("server/discover", json!({}))["result"].clone();
-    let versions: Vec<&str> = HANDSHAKES.iter().copied().chain([STATELESS]).collect();
+    let mut server = connect(STATELESS_VERSION);
+    let discovered = server.request("server/discover", json!({}))["result"].clone();
+    let versions: Vec<&str> = HANDSHAKE_VERSIONS
+        .iter()
+        .copied()
+        .chain([STATELESS_VERSION])
+        .collect();
     assert_eq!(discovered["supportedVersions"], json!(versions));
     assert!(
         discovered["capabilities"]["tools"].is_object(),
         "{discovered}"
     );
     assert!(discovered["instructions"].is_string(), "{discovered}");
-    let list = server.ask("tools/list", json!({}))["result"].clone();
+    let list = server.request("tools/list", json!({}))["result"].clone();
     assert_eq!(list["tools"].as_array().map(Vec::len), Some(4));
     for result in [&discovered, &list] {
         assert_eq!(result["resultType"], "complete", "{result}");
@@ -177,27 +186,27 @@ fn stateless_version_is_discovered_and_served() {
             "{result}"
         );
     }
-    let called = server.ask("tools/call", search());
+    let called = server.request("tools/call", search());
     assert_eq!(called["result"]["resultType"], "complete", "{called}");
-    let found = Outcome::of(&called).structured.expect("data");
+    let found = Outcome::from_response(&called).structured.expect("data");
     assert_eq!(found["results"].as_array().map(Vec::len), Some(1));
     server
         .call("web_search_exa", json!({}))
         .failure()
         .assert_code(-32602, "INVALID_PARAMS");
-    assert_eq!(server.end().stderr, "");
+    assert_eq!(server.shut_down().stderr, "");
 }
 
 #[test]
 fn stateless_version_has_no_ping_or_set_level() {
-    let mut server = connect(STATELESS);
+    let mut server = connect(STATELESS_VERSION);
     for method in ["ping", "logging/setLevel", "resources/subscribe"] {
         for params in [
             json!({"level": "debug", "uri": "exa://websets/a"}),
             json!({}),
         ] {
-            let answer = server.ask(method, params);
-            assert_eq!(answer["error"]["code"], -32601, "{method}");
+            let response = server.request(method, params);
+            assert_eq!(response["error"]["code"], -32601, "{method}");
         }
     }
 }
@@ -206,24 +215,24 @@ fn stateless_version_has_no_ping_or_set_level() {
 fn stateless_request_needs_client_metadata() {
     let mut server = McpServer::start(Program::new([]));
     for method in ["server/discover", "tools/list", "tools/call"] {
-        let answer = server.ask(method, json!({"name": "exa_api"}));
-        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        let response = server.request(method, json!({"name": "exa_api"}));
+        assert_eq!(response["error"]["code"], -32602, "{method}: {response}");
     }
-    let mut params = introduced(json!({}));
+    let mut params = stateless_params(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2030-01-01");
-    let answer = server.ask("tools/list", params);
-    assert_eq!(answer["error"]["code"], -32022, "{answer}");
-    // None of it ends the connection.
-    let answer = server.ask("tools/list", introduced(json!({})));
-    assert!(answer["result"]["tools"].is_array(), "{answer}");
+    let response = server.request("tools/list", params);
+    assert_eq!(response["error"]["code"], -32022, "{response}");
+    // None of these closes the connection.
+    let response = server.request("tools/list", stateless_params(json!({})));
+    assert!(response["result"]["tools"].is_array(), "{response}");
 }
 
-/// A client that tries both ways keeps one process for it.
+/// A client may try both ways on one process.
 #[test]
 fn one_process_serves_both_protocol_generations() {
     let mut server = connect("2024-11-05");
     assert_eq!(server.tools()[0].get("title"), None);
-    let list = server.ask("tools/list", introduced(json!({})));
+    let list = server.request("tools/list", stateless_params(json!({})));
     assert!(list["result"]["tools"][0]["title"].is_string(), "{list}");
     assert_eq!(server.tools()[0].get("title"), None);
 }

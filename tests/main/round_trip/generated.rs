@@ -1,4 +1,4 @@
-//! Bodies made from the published schemas arrive as they were given.
+//! Bodies generated from the published schemas arrive unchanged.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use exa_mcp_model::Operation;
 use exa_mcp_server::operations::all;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Library, assert_none, sample, schema};
+use crate::support::{InProcessClient, assert_no_problems, sample, schema};
 
-/// Enough turns to see every branch of every union, also of those inside others.
-const TURNS: usize = 12;
+/// Enough variants to cover every branch of every union, including nested ones.
+const VARIANTS: usize = 12;
 
-/// The arguments that go into the query or a header, in all operations that have them.
-const BESIDE_BODY: [&str; 4] = ["betas", "priority", "idempotencyKey", "withItems"];
+/// The arguments that go into the query or a header.
+const NON_BODY_ARGUMENTS: [&str; 4] = ["betas", "priority", "idempotencyKey", "withItems"];
 
 /// An operation with its path arguments and the schema of its body.
 struct Target {
@@ -21,7 +21,7 @@ struct Target {
     body: Value,
 }
 
-/// The operations that take a body.
+/// Returns the operations that take a body.
 fn targets() -> Vec<Target> {
     let candidates = all()
         .iter()
@@ -42,9 +42,9 @@ fn target(operation: &'static Operation) -> Target {
         if in_path {
             path_arguments.insert(name.clone(), json!("id_1"));
         }
-        !in_path && !BESIDE_BODY.contains(&name.as_str()) && !is_own(operation, name)
+        !in_path && !NON_BODY_ARGUMENTS.contains(&name.as_str()) && !is_own(operation, name)
     });
-    // Without a file the server cannot count for the caller.
+    // Without a file the server cannot count the records.
     if operation.name == "imports.create" {
         body["required"] = json!(["size", "count", "format", "entity"]);
     }
@@ -56,7 +56,7 @@ fn target(operation: &'static Operation) -> Target {
     }
 }
 
-/// Arguments that the server itself understands and Exa never sees.
+/// Returns whether the server handles an argument itself.
 fn is_own(operation: &Operation, name: &str) -> bool {
     match operation.name {
         "agent.runs.create" => name == "stream",
@@ -70,17 +70,17 @@ impl Target {
         sample::full(&self.body, &self.body, turn)
     }
 
-    /// Sends a body and says what became of it, if anything did.
-    fn problem(&self, library: &Library, body: &Value) -> Option<String> {
+    /// Sends a body and returns how it changed, if it did.
+    fn problem(&self, client: &InProcessClient, body: &Value) -> Option<String> {
         let mut arguments = self.path_arguments.clone();
         arguments.extend(body.as_object().expect("an object").clone());
-        let (result, seen) = library.call(self.operation, Value::Object(arguments));
+        let (result, requests) = client.call(self.operation, Value::Object(arguments));
         let name = self.operation.name;
         if let Err(error) = result {
             return Some(format!("{name} refused {body}: {error}"));
         }
-        let sent = seen.first().and_then(|request| request.json());
-        // A call without any field may send an empty object or nothing.
+        let sent = requests.first().and_then(|request| request.json());
+        // A call without fields may send an empty object or no body.
         let same = sent.as_ref() == Some(body) || (sent.is_none() && *body == json!({}));
         (!same).then(|| format!("{name} changed {body} to {}", json!(sent)))
     }
@@ -97,37 +97,37 @@ fn twenty_three_operations_take_a_body() {
 
 #[test]
 fn complete_bodies_round_trip_in_every_union_branch() {
-    let library = Library::new();
+    let client = InProcessClient::new();
     let mut problems = Vec::new();
     for target in targets() {
-        for turn in 0..TURNS {
-            problems.extend(target.problem(&library, &target.full(turn)));
+        for turn in 0..VARIANTS {
+            problems.extend(target.problem(&client, &target.full(turn)));
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
 fn optional_fields_may_be_null_or_absent() {
-    let library = Library::new();
+    let client = InProcessClient::new();
     let mut problems = Vec::new();
     for target in targets() {
         let required = Value::Object(sample::required(&target.body));
-        problems.extend(target.problem(&library, &required));
+        problems.extend(target.problem(&client, &required));
         let mut nulls = target.full(0);
         for (name, value) in nulls.as_object_mut().expect("an object") {
             if !schema::requires(&target.body, name) {
                 *value = Value::Null;
             }
         }
-        problems.extend(target.problem(&library, &nulls));
+        problems.extend(target.problem(&client, &nulls));
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
 fn unusual_bodies_round_trip() {
-    let library = Library::new();
+    let client = InProcessClient::new();
     let mut problems = Vec::new();
     for target in targets() {
         let mut tried = HashSet::new();
@@ -135,11 +135,11 @@ fn unusual_bodies_round_trip() {
             let full = target.full(turn);
             for body in sample::edits(&target.body, &target.body, turn, &full) {
                 if tried.insert(body.to_string()) {
-                    problems.extend(target.problem(&library, &body));
+                    problems.extend(target.problem(&client, &body));
                 }
             }
         }
         assert!(tried.len() > 3, "{}: {tried:?}", target.operation.name);
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }

@@ -1,7 +1,7 @@
-//! What goes in at the command line arrives at the API, and what the API answers comes out.
+//! Arguments of the command line reach the API, and its responses are printed.
 
 mod generated;
 mod numbers;
 mod table;
 
-pub(crate) use table::covered;
+pub(crate) use table::covered_operations;

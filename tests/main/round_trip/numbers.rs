@@ -1,9 +1,9 @@
-//! Numbers keep their digits on both ways. Values that were read once would look equal even if their
+//! Numbers keep their digits in both directions. Parsed values would look equal even if their
 //! last digit changed, so these tests compare texts.
 
-use crate::support::{Program, Recorder, Reply};
+use crate::support::{Program, Recorder, Response};
 
-/// Numbers that a hasty reader rounds; scores and coordinates of the API have as many digits.
+/// Numbers that careless parsers round; scores and coordinates of the API have as many digits.
 const NUMBERS: [&str; 10] = [
     "9007199254740993",
     "18446744073709551615",
@@ -17,12 +17,12 @@ const NUMBERS: [&str; 10] = [
     "100.78399658203125",
 ];
 
-/// A JSON list of all numbers, with the white space of neither compact nor pretty output.
+/// Returns a JSON list of all numbers, with the white space of neither compact nor pretty output.
 fn list() -> String {
     format!("[{}]", NUMBERS.join(", "))
 }
 
-/// The numbers in a JSON text that holds no others.
+/// Returns the numbers in a JSON text.
 fn numbers(text: &str) -> Vec<&str> {
     let list = &text[text.find('[').expect("a list")..=text.find(']').expect("its end")];
     list.split(['[', ',', ']'])
@@ -33,8 +33,8 @@ fn numbers(text: &str) -> Vec<&str> {
 
 #[test]
 fn response_numbers_are_printed_unchanged() {
-    let reply = Reply::new(200).header("content-type", "application/json");
-    let server = Recorder::always(reply.body(format!("{{\"scores\": {}}}", list())));
+    let response = Response::new(200).header("content-type", "application/json");
+    let server = Recorder::always(response.body(format!("{{\"scores\": {}}}", list())));
     let output = Program::new(["call", "items.get", r#"{"websetId":"w","itemId":"i"}"#])
         .env("EXA_BASE_URL", &server.url())
         .run();
@@ -44,27 +44,27 @@ fn response_numbers_are_printed_unchanged() {
 
 #[test]
 fn argument_numbers_are_sent_unchanged() {
-    let server = Recorder::always(Reply::new(200).body("{}"));
+    let server = Recorder::always(Response::new(200).body("{}"));
     let arguments = format!("{{\"query\": \"q\", \"unknown\": {}}}", list());
     let output = Program::new(["call", "search", &arguments])
         .env("EXA_BASE_URL", &server.url())
         .run();
     assert_eq!(output.code, Some(0), "{output:#?}");
-    let body = String::from_utf8(server.only().body).expect("UTF-8");
+    let body = String::from_utf8(server.only_request().body).expect("UTF-8");
     assert_eq!(numbers(&body), NUMBERS);
 }
 
 #[test]
 fn declared_field_numbers_are_sent_unchanged() {
     for number in NUMBERS {
-        let server = Recorder::always(Reply::new(200).body("{}"));
+        let server = Recorder::always(Response::new(200).body("{}"));
         let arguments =
             format!("{{\"query\": \"q\", \"userLocation\": {{\"latitude\": {number}}}}}");
         let output = Program::new(["call", "search", &arguments])
             .env("EXA_BASE_URL", &server.url())
             .run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
-        let body = String::from_utf8(server.only().body).expect("UTF-8");
+        let body = String::from_utf8(server.only_request().body).expect("UTF-8");
         assert!(
             body.contains(&format!("\"latitude\":{number}}}")),
             "{number}: {body}"
@@ -75,13 +75,13 @@ fn declared_field_numbers_are_sent_unchanged() {
 #[test]
 fn query_numbers_are_sent_unchanged() {
     for number in ["9007199254740993", "18446744073709551615", "2.5", "1"] {
-        let server = Recorder::always(Reply::new(200).body("{}"));
+        let server = Recorder::always(Response::new(200).body("{}"));
         let output = Program::new(["call", "websets.list", &format!("{{\"limit\": {number}}}")])
             .env("EXA_BASE_URL", &server.url())
             .run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
         assert_eq!(
-            server.only().target,
+            server.only_request().target,
             format!("/websets/v0/websets?limit={number}")
         );
     }

@@ -1,11 +1,11 @@
-//! Every operation through the real program, by tables written from the facts about the API.
+//! Every operation through the real program, by tables of expected requests.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::support::{KEY, Program, Recorder, Reply, Seen};
+use crate::support::{API_KEY, Program, RecordedRequest, Recorder, Response};
 
 /// The headers that only some requests have.
 const SPECIAL_HEADERS: [&str; 3] = ["exa-beta", "x-exa-websets-priority", "idempotency-key"];
@@ -18,15 +18,15 @@ struct Case {
     #[serde(default)]
     args: Map<String, Value>,
     method: String,
-    /// The path as it is on the wire.
+    /// The encoded path.
     path: String,
-    /// The decoded pairs of the query in any order.
+    /// The decoded query, in any order.
     #[serde(default)]
     query: Vec<(String, String)>,
-    /// The special headers; those not named must not be there.
+    /// The special headers; others must be absent.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The arguments that do not go into the body, which is made of all others. Without this there is
+    /// The arguments that are not part of the body, which consists of all others. Without this there is
     /// no body.
     not_in_body: Option<Vec<String>>,
     #[serde(default = "ok")]
@@ -40,7 +40,7 @@ fn ok() -> u16 {
 
 macro_rules! tables {
     ($($name:ident),+ $(,)?) => {
-        /// The tables, each checked by a test of its own so that they run side by side.
+        /// The tables, each checked by its own test so that they run in parallel.
         const TABLES: &[&str] = &[$(include_str!(concat!("cases/", stringify!($name), ".json"))),+];
         $(
             #[test]
@@ -64,8 +64,8 @@ tables!(
     websets,
 );
 
-/// The operations that have a case, in order and each once.
-pub(crate) fn covered() -> Vec<String> {
+/// Returns the operations that have a case, sorted and without duplicates.
+pub(crate) fn covered_operations() -> Vec<String> {
     let cases = TABLES.iter().flat_map(|table| read(table));
     let mut names: Vec<String> = cases.map(|case| case.operation).collect();
     names.sort();
@@ -79,38 +79,47 @@ fn read(table: &str) -> Vec<Case> {
 
 fn check(table: &str) {
     for (index, case) in read(table).iter().enumerate() {
-        let server = Recorder::always(Reply::json(case.status, &case.response));
+        let server = Recorder::always(Response::json(case.status, &case.response));
         let arguments = Value::Object(case.args.clone());
         let output = Program::call(&server, &case.operation, &arguments).run();
         let name = format!("case {index}, {}", case.operation);
         assert_eq!(output.code, Some(0), "{name}: {output:#?}");
-        assert_request(&name, case, &server.only());
+        assert_request(&name, case, &server.only_request());
         assert_eq!(output.json(), case.response, "{name}: the answer");
     }
 }
 
-fn assert_request(name: &str, case: &Case, seen: &Seen) {
-    assert_eq!(seen.method, case.method, "{name}: the method");
-    assert_eq!(seen.path(), case.path, "{name}: the path");
+fn assert_request(name: &str, case: &Case, request: &RecordedRequest) {
+    assert_eq!(request.method, case.method, "{name}: the method");
+    assert_eq!(request.path(), case.path, "{name}: the path");
     let mut query = case.query.clone();
     query.sort();
-    assert_eq!(seen.query(), query, "{name}: the query of {}", seen.target);
+    assert_eq!(
+        request.query(),
+        query,
+        "{name}: the query of {}",
+        request.target
+    );
     for header in SPECIAL_HEADERS {
         let wanted = case.headers.get(header).map(String::as_str);
         let wanted: Vec<&str> = wanted.into_iter().collect();
-        assert_eq!(seen.header(header), wanted, "{name}: the header {header}");
+        assert_eq!(
+            request.header(header),
+            wanted,
+            "{name}: the header {header}"
+        );
     }
-    assert_eq!(seen.json(), body(name, case), "{name}: the body");
+    assert_eq!(request.json(), body(name, case), "{name}: the body");
     let content_type: &[&str] = match case.not_in_body {
         Some(_) => &["application/json"],
         None => &[],
     };
     assert_eq!(
-        seen.header("content-type"),
+        request.header("content-type"),
         content_type,
         "{name}: the content type"
     );
-    assert_own_headers(name, seen);
+    assert_own_headers(name, request);
 }
 
 fn body(name: &str, case: &Case) -> Option<Value> {
@@ -125,15 +134,15 @@ fn body(name: &str, case: &Case) -> Option<Value> {
     Some(Value::Object(body))
 }
 
-/// The headers that every request has or must not have.
-fn assert_own_headers(name: &str, seen: &Seen) {
-    assert_eq!(seen.header("x-api-key"), [KEY], "{name}");
-    let agent = seen.header("user-agent");
+/// Asserts the headers that every request must or must not have.
+fn assert_own_headers(name: &str, request: &RecordedRequest) {
+    assert_eq!(request.header("x-api-key"), [API_KEY], "{name}");
+    let agent = request.header("user-agent");
     assert_eq!(agent.len(), 1, "{name}: {agent:?}");
     assert!(agent[0].starts_with("exa-mcp-server/"), "{name}: {agent:?}");
     for unwanted in ["api-version", "authorization"] {
         assert_eq!(
-            seen.header(unwanted),
+            request.header(unwanted),
             Vec::<&str>::new(),
             "{name}: {unwanted}"
         );

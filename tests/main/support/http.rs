@@ -1,4 +1,4 @@
-//! The HTTP server as a client sees it: a process with a port, spoken to byte by byte.
+//! A client of the HTTP server process that controls every byte it sends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,29 +9,26 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Program, STATELESS, USUAL, introduced};
+use super::{DEFAULT_VERSION, Program, STATELESS_VERSION, TIMEOUT, stateless_params};
 
-/// How long an answer may take. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A running server; it ends with the test.
+/// A running server, killed when dropped.
 pub(crate) struct HttpServer {
-    /// None for one that others run.
+    /// `None` for a server that this test did not start.
     child: Option<Child>,
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
 }
 
-/// An answer.
+/// An HTTP response.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpReply {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl HttpReply {
+impl HttpResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -43,10 +40,10 @@ impl HttpReply {
 
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
-    /// The messages of a body of events.
+    /// Returns the messages of an event stream.
     #[track_caller]
     pub(crate) fn events(&self) -> Vec<Value> {
         assert_eq!(
@@ -62,14 +59,14 @@ impl HttpReply {
     }
 }
 
-/// A stream of events that is read as it comes.
+/// An open event stream.
 pub(crate) struct Events {
-    reader: BufReader<Chunks<BufReader<TcpStream>>>,
-    pub(crate) head: HttpReply,
+    reader: BufReader<ChunkedReader<BufReader<TcpStream>>>,
+    pub(crate) head: HttpResponse,
 }
 
 impl Events {
-    /// The next event: its name, and its data.
+    /// Returns the name and the data of the next event.
     pub(crate) fn next(&mut self) -> Option<(String, String)> {
         let (mut name, mut data) = (String::new(), String::new());
         loop {
@@ -88,14 +85,14 @@ impl Events {
         }
     }
 
-    /// The next line, whatever it is; pings too.
+    /// Returns the next line, including comments and pings.
     pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.reader.read_line(&mut line).expect("a line in time");
         (read > 0).then(|| line.trim_end().to_owned())
     }
 
-    /// The next event that is a message.
+    /// Returns the next event that carries a message.
     pub(crate) fn message(&mut self) -> Value {
         loop {
             let (_, data) = self.next().expect("another event");
@@ -110,13 +107,13 @@ impl HttpServer {
     /// Starts a server with its own sandbox.
     pub(crate) fn sandboxed(variables: &[(&str, &str)]) -> Self {
         let program = Program::new(["--sandbox", "http", "--listen", "127.0.0.1:0"]);
-        Self::start(with(program, variables))
+        Self::start(with_variables(program, variables))
     }
 
-    /// Starts a server with another upstream.
-    pub(crate) fn upstream(url: &str, variables: &[(&str, &str)]) -> Self {
+    /// Starts a server that uses this URL as the Exa API.
+    pub(crate) fn with_upstream(url: &str, variables: &[(&str, &str)]) -> Self {
         let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env("EXA_BASE_URL", url);
-        Self::start(with(program, variables))
+        Self::start(with_variables(program, variables))
     }
 
     pub(crate) fn start(program: Program) -> Self {
@@ -142,13 +139,13 @@ impl HttpServer {
                 .map(str::to_owned);
             log.lock().unwrap().push_str(&line);
         }
-        let kept = Arc::clone(&log);
-        // Emptied all the time: a full pipe would stop the server.
+        let log_writer = Arc::clone(&log);
+        // The pipe is drained continuously: a full pipe would block the server.
         thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                let mut kept = kept.lock().unwrap();
-                kept.push_str(&line);
-                kept.push('\n');
+                let mut log = log_writer.lock().unwrap();
+                log.push_str(&line);
+                log.push('\n');
             }
         });
         Self {
@@ -158,8 +155,8 @@ impl HttpServer {
         }
     }
 
-    /// Whatever answers at an address.
-    pub(crate) fn at(address: &str) -> Self {
+    /// Wraps a server that something else runs at this address.
+    pub(crate) fn external(address: &str) -> Self {
         Self {
             child: None,
             address: address.to_owned(),
@@ -167,59 +164,59 @@ impl HttpServer {
         }
     }
 
-    /// What the server said on standard error so far.
+    /// Returns what the server has written to standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.as_ref().expect("a process").id()
     }
 
-    /// Waits for the end and gives the exit code.
+    /// Waits until the process exits, and returns its exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let child = self.child.as_mut().expect("a process");
             if let Some(status) = child.try_wait().expect("a child") {
                 return status.code();
             }
-            assert!(Instant::now() < deadline, "the server does not end");
+            assert!(Instant::now() < deadline, "the server does not exit");
             thread::sleep(Duration::from_millis(10));
         }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("the server listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         stream
     }
 
-    /// Sends a request as it is and reads the whole answer.
-    pub(crate) fn raw(&self, request: &[u8]) -> Option<HttpReply> {
+    /// Sends raw bytes and reads the whole response.
+    pub(crate) fn send_raw(&self, request: &[u8]) -> Option<HttpResponse> {
         let mut stream = self.connect();
-        // A server that refuses early may close before everything is written.
+        // A server that rejects a request early may close the connection before everything is written.
         let _ = stream.write_all(request);
         let mut reader = BufReader::new(stream);
-        let mut reply = head(&mut reader)?;
-        let mut body = body(&reply, reader);
-        let _ = body.read_to_end(&mut reply.body);
-        Some(reply)
+        let mut response = read_head(&mut reader)?;
+        let mut body = read_body(&response, reader);
+        let _ = body.read_to_end(&mut response.body);
+        Some(response)
     }
 
-    /// Sends a request; headers that are not given are those that every client sends.
+    /// Sends a request, with default headers where none are given.
     pub(crate) fn send(
         &self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> HttpReply {
+    ) -> HttpResponse {
         let request = self.request(method, path, headers, body);
-        self.raw(&request).expect("an answer")
+        self.send_raw(&request).expect("a response")
     }
 
-    /// The bytes of a request that closes its connection.
+    /// Returns the bytes of a request with `connection: close`.
     pub(crate) fn request(
         &self,
         method: &str,
@@ -247,12 +244,12 @@ impl HttpServer {
         request
     }
 
-    pub(crate) fn get(&self, path: &str, headers: &[(&str, &str)]) -> HttpReply {
+    pub(crate) fn get(&self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         self.send("GET", path, headers, b"")
     }
 
     /// Posts JSON to `/mcp`.
-    pub(crate) fn post(&self, headers: &[(&str, &str)], message: &Value) -> HttpReply {
+    pub(crate) fn post(&self, headers: &[(&str, &str)], message: &Value) -> HttpResponse {
         self.post_to("/mcp", headers, message)
     }
 
@@ -261,13 +258,13 @@ impl HttpServer {
         path: &str,
         headers: &[(&str, &str)],
         message: &Value,
-    ) -> HttpReply {
+    ) -> HttpResponse {
         let mut all = vec![("content-type", "application/json")];
         all.extend_from_slice(headers);
         self.send("POST", path, &all, message.to_string().as_bytes())
     }
 
-    /// Opens a stream of events.
+    /// Opens an event stream.
     pub(crate) fn events(
         &self,
         method: &str,
@@ -279,10 +276,10 @@ impl HttpServer {
         let request = self.request(method, path, headers, body);
         stream.write_all(&request).expect("the server reads");
         let mut reader = BufReader::new(stream);
-        let head = head(&mut reader).expect("the head of a stream");
+        let head = read_head(&mut reader).expect("the head of a stream");
         let chunked = head.header("transfer-encoding") == Some("chunked");
         assert!(chunked, "{head:?}");
-        let chunks = Chunks {
+        let chunks = ChunkedReader {
             reader,
             left: 0,
             ended: false,
@@ -293,51 +290,51 @@ impl HttpServer {
         }
     }
 
-    /// A session of this version for whoever shows these headers.
+    /// Starts a session of this protocol version with these headers.
     pub(crate) fn session<'a>(
         &'a self,
         version: &str,
         headers: &[(&str, &str)],
     ) -> HttpSession<'a> {
-        HttpSession::begin(self, "/mcp", version, headers)
+        HttpSession::with_version(self, "/mcp", version, headers)
     }
 
-    /// A request of the version without sessions.
-    pub(crate) fn stateless(
+    /// Sends a request of the stateless protocol version.
+    pub(crate) fn send_stateless(
         &self,
         headers: &[(&str, &str)],
         method: &str,
         params: Value,
-    ) -> HttpReply {
-        self.raw(&self.stateless_request(headers, method, params))
-            .expect("an answer")
+    ) -> HttpResponse {
+        self.send_raw(&self.stateless_request(headers, method, params))
+            .expect("a response")
     }
 
-    /// The same of a server that may end at any moment: `None` without a whole answer, or `Err` if the server
-    /// was not even reached.
-    pub(crate) fn try_stateless(
+    /// Like [`Self::send_stateless`], for a server that may be killed at any moment: returns `None` if the response is
+    /// incomplete, and an error if the connection fails.
+    pub(crate) fn try_send_stateless(
         &self,
         headers: &[(&str, &str)],
         method: &str,
         params: Value,
-    ) -> std::io::Result<Option<HttpReply>> {
+    ) -> std::io::Result<Option<HttpResponse>> {
         let request = self.stateless_request(headers, method, params);
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         if stream.write_all(&request).is_err() {
             return Ok(None);
         }
         let mut reader = BufReader::new(stream);
-        let Some(mut reply) = head(&mut reader) else {
+        let Some(mut response) = read_head(&mut reader) else {
             return Ok(None);
         };
-        let mut body = body(&reply, reader);
-        let _ = body.read_to_end(&mut reply.body);
-        let is_whole = serde_json::from_slice::<Value>(&reply.body).is_ok();
-        Ok(is_whole.then_some(reply))
+        let mut body = read_body(&response, reader);
+        let _ = body.read_to_end(&mut response.body);
+        let is_complete = serde_json::from_slice::<Value>(&response.body).is_ok();
+        Ok(is_complete.then_some(response))
     }
 
-    /// The bytes of such a request.
+    /// Returns the bytes of a request of the stateless protocol version.
     pub(crate) fn stateless_request(
         &self,
         headers: &[(&str, &str)],
@@ -349,9 +346,11 @@ impl HttpServer {
             .or_else(|| params.get("taskId"))
             .and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
-        let message =
-            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": introduced(params)});
-        let mut all = vec![("mcp-protocol-version", STATELESS), ("mcp-method", method)];
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": stateless_params(params)});
+        let mut all = vec![
+            ("mcp-protocol-version", STATELESS_VERSION),
+            ("mcp-method", method),
+        ];
         if !name.is_empty() {
             all.push(("mcp-name", &name));
         }
@@ -368,7 +367,7 @@ impl Drop for HttpServer {
             drop(child.wait());
         }
         let log = self.log.lock().map(|log| log.clone()).unwrap_or_default();
-        // A server that goes on after a panic may still answer well.
+        // A server may continue after a panic, so its responses alone do not show one.
         assert!(
             thread::panicking() || !log.contains("panicked at"),
             "the server panicked: {log}"
@@ -376,51 +375,51 @@ impl Drop for HttpServer {
     }
 }
 
-/// A session of an older version.
+/// A session of a protocol version with a handshake.
 pub(crate) struct HttpSession<'a> {
     server: &'a HttpServer,
     path: String,
     headers: Vec<(String, String)>,
     pub(crate) id: String,
-    /// What the server said of itself.
-    pub(crate) hello: Value,
+    /// The result of `initialize`.
+    pub(crate) initialize_result: Value,
     last: u64,
 }
 
 impl<'a> HttpSession<'a> {
-    pub(crate) fn begin(
+    pub(crate) fn with_version(
         server: &'a HttpServer,
         path: &str,
         version: &str,
         headers: &[(&str, &str)],
     ) -> Self {
-        Self::greet(server, path, headers, &initialize(version))
+        Self::with_initialize(server, path, headers, &initialize(version))
     }
 
-    /// A session of the newest version that has them, with a client that can do something.
-    pub(crate) fn able(
+    /// Starts a session of the default version for a client with these capabilities.
+    pub(crate) fn with_capabilities(
         server: &'a HttpServer,
         headers: &[(&str, &str)],
         capabilities: Value,
     ) -> Self {
-        let mut hello = initialize(USUAL);
-        hello["params"]["capabilities"] = capabilities;
-        Self::greet(server, "/mcp", headers, &hello)
+        let mut message = initialize(DEFAULT_VERSION);
+        message["params"]["capabilities"] = capabilities;
+        Self::with_initialize(server, "/mcp", headers, &message)
     }
 
-    /// A session that begins with this message.
-    pub(crate) fn greet(
+    /// Starts a session with this `initialize` message.
+    pub(crate) fn with_initialize(
         server: &'a HttpServer,
         path: &str,
         headers: &[(&str, &str)],
-        hello: &Value,
+        message: &Value,
     ) -> Self {
-        let version = hello["params"]["protocolVersion"]
+        let version = message["params"]["protocolVersion"]
             .as_str()
             .expect("a version");
-        let reply = server.post_to(path, headers, hello);
-        assert_eq!(reply.status, 200, "{}", reply.text());
-        let id = reply
+        let response = server.post_to(path, headers, message);
+        assert_eq!(response.status, 200, "{}", response.text());
+        let id = response
             .header("mcp-session-id")
             .expect("a session")
             .to_owned();
@@ -429,11 +428,11 @@ impl<'a> HttpSession<'a> {
             server,
             path: path.to_owned(),
             headers: headers.iter().map(own).collect(),
-            hello: reply.json()["result"].clone(),
+            initialize_result: response.json()["result"].clone(),
             id: id.clone(),
             last: 1,
         };
-        assert_eq!(session.hello["protocolVersion"], version);
+        assert_eq!(session.initialize_result["protocolVersion"], version);
         session.headers.push(("mcp-session-id".to_owned(), id));
         session
             .headers
@@ -443,9 +442,9 @@ impl<'a> HttpSession<'a> {
         session
     }
 
-    /// A session of the newest version that has them.
-    pub(crate) fn usual(server: &'a HttpServer, headers: &[(&str, &str)]) -> Self {
-        Self::begin(server, "/mcp", USUAL, headers)
+    /// Starts a session of the default version.
+    pub(crate) fn new(server: &'a HttpServer, headers: &[(&str, &str)]) -> Self {
+        Self::with_version(server, "/mcp", DEFAULT_VERSION, headers)
     }
 
     pub(crate) fn headers(&self) -> Vec<(&str, &str)> {
@@ -455,26 +454,26 @@ impl<'a> HttpSession<'a> {
             .collect()
     }
 
-    pub(crate) fn post(&self, message: &Value) -> HttpReply {
+    pub(crate) fn post(&self, message: &Value) -> HttpResponse {
         self.server.post_to(&self.path, &self.headers(), message)
     }
 
-    /// Asks and gives the whole answer.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the whole JSON-RPC response.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let message =
             json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params});
-        let reply = self.post(&message);
-        assert_eq!(reply.status, 200, "{}", reply.text());
-        let answer = reply.json();
+        let response = self.post(&message);
+        assert_eq!(response.status, 200, "{}", response.text());
+        let answer = response.json();
         assert_eq!(answer["id"], self.last, "{answer}");
         answer
     }
 
-    /// Calls a tool and gives its result.
+    /// Calls a tool and returns its result.
     #[track_caller]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         answer
             .get("result")
             .unwrap_or_else(|| panic!("{answer}"))
@@ -482,19 +481,19 @@ impl<'a> HttpSession<'a> {
     }
 }
 
-/// The first message of a session.
+/// Returns the `initialize` request of a client without capabilities.
 pub(crate) fn initialize(version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 }
 
-fn with(program: Program, variables: &[(&str, &str)]) -> Program {
+fn with_variables(program: Program, variables: &[(&str, &str)]) -> Program {
     let set = |program: Program, (name, value): &(&str, &str)| program.env(name, value);
     variables.iter().fold(program, set)
 }
 
-fn head(reader: &mut impl BufRead) -> Option<HttpReply> {
+fn read_head(reader: &mut impl BufRead) -> Option<HttpResponse> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let status = line.split(' ').nth(1)?.parse().ok()?;
@@ -509,19 +508,19 @@ fn head(reader: &mut impl BufRead) -> Option<HttpReply> {
         let (name, value) = line.split_once(':')?;
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    Some(HttpReply {
+    Some(HttpResponse {
         status,
         headers,
         body: Vec::new(),
     })
 }
 
-fn body(head: &HttpReply, reader: BufReader<TcpStream>) -> Box<dyn Read> {
+fn read_body(head: &HttpResponse, reader: BufReader<TcpStream>) -> Box<dyn Read> {
     match (
         head.header("transfer-encoding"),
         head.header("content-length"),
     ) {
-        (Some("chunked"), _) => Box::new(Chunks {
+        (Some("chunked"), _) => Box::new(ChunkedReader {
             reader,
             left: 0,
             ended: false,
@@ -531,14 +530,14 @@ fn body(head: &HttpReply, reader: BufReader<TcpStream>) -> Box<dyn Read> {
     }
 }
 
-/// A body in chunks.
-struct Chunks<R> {
+/// Decodes a chunked body.
+struct ChunkedReader<R> {
     reader: R,
     left: usize,
     ended: bool,
 }
 
-impl<R: BufRead> Read for Chunks<R> {
+impl<R: BufRead> Read for ChunkedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.ended {
             return Ok(0);

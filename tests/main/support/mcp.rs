@@ -1,4 +1,4 @@
-//! The stdio server as a client sees it: a process that speaks JSON-RPC over its pipes.
+//! A client of the stdio server process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -8,17 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Outcome, Program, Recorder, wire};
+use super::{Outcome, Program, Recorder, TIMEOUT, json_rpc};
 
-/// The newest version with a handshake; tests that are not about versions speak it.
-pub(crate) const USUAL: &str = "2025-11-25";
-/// The version without a handshake: every request introduces itself.
-pub(crate) const STATELESS: &str = "2026-07-28";
+/// The newest protocol version with a handshake, which tests use unless they are about versions.
+pub(crate) const DEFAULT_VERSION: &str = "2025-11-25";
+/// The protocol version without a handshake: every request carries the version and the capabilities.
+pub(crate) const STATELESS_VERSION: &str = "2026-07-28";
 
-/// How long an answer or the end may take. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How long nothing must come to count as silence.
-const MOMENT: Duration = Duration::from_millis(250);
+/// How long a test waits to see that no message arrives.
+const QUIET_PERIOD: Duration = Duration::from_millis(250);
 
 const LIST_CHANGED: &str = "notifications/resources/list_changed";
 
@@ -28,30 +26,30 @@ pub(crate) struct McpServer {
     input: Option<ChildStdin>,
     output: Receiver<Vec<u8>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
-    /// Messages that came while another one was waited for.
-    early: Vec<Value>,
-    /// Messages that the list of resources has changed. They may come at any time after a call, so
-    /// only tests that ask for them see them.
-    changes: Vec<Value>,
+    /// Messages that arrived while the test waited for another one.
+    pending: Vec<Value>,
+    /// Notifications that the list of resources changed. They may arrive at any time after a call, so only tests
+    /// that wait for them see them.
+    list_changes: Vec<Value>,
     last_id: u64,
     stateless: bool,
-    /// What the client says it can do.
+    /// The capabilities that the client declares.
     capabilities: Value,
-    /// The level that requests of the stateless version ask for.
+    /// The log level that stateless requests ask for.
     log_level: Option<&'static str>,
 }
 
-/// What was left when the server had ended.
+/// What a server left when it exited.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ServerExit {
     pub(crate) code: Option<i32>,
-    /// Messages that nobody had read.
-    pub(crate) rest: Vec<Value>,
+    /// Messages that the test had not read.
+    pub(crate) unread: Vec<Value>,
     pub(crate) stderr: String,
 }
 
 impl McpServer {
-    /// Starts the program; nothing is sent yet.
+    /// Starts the program without sending anything.
     pub(crate) fn start(program: Program) -> Self {
         let mut child = program
             .into_command()
@@ -63,7 +61,7 @@ impl McpServer {
         let stdout = child.stdout.take().expect("a pipe");
         let mut stderr = child.stderr.take().expect("a pipe");
         let (sender, output) = channel();
-        // Both pipes are emptied all the time: a full one would stop the server.
+        // Both pipes are drained continuously: a full pipe would block the server.
         thread::spawn(move || {
             let mut lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
             lines.all(|line| sender.send(line).is_ok())
@@ -78,8 +76,8 @@ impl McpServer {
             child,
             output,
             stderr: Some(stderr),
-            early: Vec::new(),
-            changes: Vec::new(),
+            pending: Vec::new(),
+            list_changes: Vec::new(),
             last_id: 0,
             stateless: false,
             capabilities: json!({}),
@@ -87,16 +85,16 @@ impl McpServer {
         }
     }
 
-    /// Starts the program and introduces the client in the way of this version.
+    /// Starts the program and connects a client of this protocol version.
     pub(crate) fn connect(program: Program, version: &str) -> Self {
         Self::connect_with(program, version, json!({}))
     }
 
-    /// The same for a client that can do something.
+    /// Like [`Self::connect`], for a client with these capabilities.
     pub(crate) fn connect_with(program: Program, version: &str, capabilities: Value) -> Self {
         let mut server = Self::start(program);
         server.capabilities = capabilities;
-        if version == STATELESS {
+        if version == STATELESS_VERSION {
             server.stateless = true;
         } else {
             let result = server.handshake(version);
@@ -105,52 +103,52 @@ impl McpServer {
         server
     }
 
-    /// A server with these flags and a sandbox of its own.
+    /// Starts a server with these flags and its own sandbox.
     pub(crate) fn sandboxed(flags: &[&str]) -> Self {
         let flags = ["--sandbox"].iter().chain(flags).copied();
-        Self::connect(Program::new(flags), USUAL)
+        Self::connect(Program::new(flags), DEFAULT_VERSION)
     }
 
-    /// A server with these flags whose upstream is a recorder.
-    pub(crate) fn recorded(recorder: &Recorder, flags: &[&str]) -> Self {
-        Self::upstream(&recorder.url(), flags)
+    /// Starts a server with these flags that uses a recorder as the Exa API.
+    pub(crate) fn with_recorder(recorder: &Recorder, flags: &[&str]) -> Self {
+        Self::with_upstream(&recorder.url(), flags)
     }
 
-    /// A server with these flags whose upstream is at this address.
-    pub(crate) fn upstream(url: &str, flags: &[&str]) -> Self {
+    /// Starts a server with these flags that uses this URL as the Exa API.
+    pub(crate) fn with_upstream(url: &str, flags: &[&str]) -> Self {
         let program = Program::new(flags.iter().copied()).env("EXA_BASE_URL", url);
-        Self::connect(program, USUAL)
+        Self::connect(program, DEFAULT_VERSION)
     }
 
-    /// Introduces the client and gives the result of `initialize`.
+    /// Initializes the session and returns the result of `initialize`.
     pub(crate) fn handshake(&mut self, version: &str) -> Value {
         let client = json!({"name": "test", "version": "1"});
-        let hello = json!({
+        let params = json!({
             "protocolVersion": version, "capabilities": self.capabilities, "clientInfo": client,
         });
-        let answer = self.ask("initialize", hello);
+        let body = self.request("initialize", params);
         self.notify("notifications/initialized", json!({}));
-        answer.get("result").expect("a handshake").clone()
+        body.get("result").expect("a handshake").clone()
     }
 
-    /// Says with every further request of the stateless version what the client can do.
-    pub(crate) fn declare(&mut self, capabilities: Value) {
+    /// Sets the capabilities that further stateless requests declare.
+    pub(crate) fn set_capabilities(&mut self, capabilities: Value) {
         self.capabilities = capabilities;
     }
 
-    /// Writes a line as it is.
+    /// Writes a raw line.
     pub(crate) fn write(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("an open input");
         let written = input.write_all(line).and_then(|()| input.write_all(b"\n"));
         written.expect("the server reads");
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub(crate) fn send(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = json!(self.last_id);
         let params = if self.stateless {
-            let mut params = introduced_with(params, &self.capabilities);
+            let mut params = stateless_params_with(params, &self.capabilities);
             if let Some(level) = self.log_level {
                 params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
             }
@@ -163,18 +161,17 @@ impl McpServer {
         id
     }
 
-    /// Asks for log messages: of the session, or with every request from now on.
+    /// Sets the log level, for the session or for all further stateless requests.
     pub(crate) fn set_log_level(&mut self, level: &'static str) {
-        match self.stateless {
-            true => self.log_level = Some(level),
-            false => {
-                let answer = self.ask("logging/setLevel", json!({"level": level}));
-                assert_eq!(answer["result"], json!({}), "{answer}");
-            }
+        if self.stateless {
+            self.log_level = Some(level);
+        } else {
+            let body = self.request("logging/setLevel", json!({"level": level}));
+            assert_eq!(body["result"], json!({}), "{body}");
         }
     }
 
-    /// Whether requests introduce themselves.
+    /// Returns whether the client uses the stateless protocol version.
     pub(crate) fn is_stateless(&self) -> bool {
         self.stateless
     }
@@ -184,159 +181,163 @@ impl McpServer {
         self.write(message.to_string().as_bytes());
     }
 
-    /// Sends a request and gives its whole answer.
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the whole response.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
-        self.answer(&id)
+        self.response(&id)
     }
 
-    /// Calls a tool for everything that Exa answers now, as JSON.
+    /// Calls a tool for uncached, untruncated results as JSON, unless the arguments say otherwise.
     #[track_caller]
     pub(crate) fn call(&mut self, tool: &str, mut arguments: Value) -> Outcome {
-        let everything = [
+        let defaults = [
             ("output_format", json!("json")),
             ("max_tokens", json!(1_000_000)),
             ("fresh", json!(true)),
         ];
         if let Value::Object(arguments) = &mut arguments {
-            for (name, value) in everything {
+            for (name, value) in defaults {
                 arguments.entry(name).or_insert(value);
             }
         }
-        self.call_plainly(tool, arguments)
+        self.call_raw(tool, arguments)
     }
 
-    /// Calls a tool for everything as JSON, and wants to hear how far the call is.
+    /// Calls a tool for uncached results as JSON, and returns its progress notifications as well.
     #[track_caller]
-    pub(crate) fn call_heard(&mut self, tool: &str, mut arguments: Value) -> (Vec<Value>, Outcome) {
+    pub(crate) fn call_with_progress(
+        &mut self,
+        tool: &str,
+        mut arguments: Value,
+    ) -> (Vec<Value>, Outcome) {
         arguments["output_format"] = json!("json");
         arguments["fresh"] = json!(true);
-        let meta = json!({"progressToken": "heard"});
+        let meta = json!({"progressToken": "progress"});
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         let id = self.send("tools/call", params);
-        let answer = self.answer(&id);
-        let (steps, early) = std::mem::take(&mut self.early)
+        let body = self.response(&id);
+        let (steps, early) = std::mem::take(&mut self.pending)
             .into_iter()
-            .partition(|message| message["params"]["progressToken"] == "heard");
-        self.early = early;
+            .partition(|message| message["params"]["progressToken"] == "progress");
+        self.pending = early;
         let steps: Vec<Value> = steps;
         let steps = steps.into_iter().map(|mut step| step["params"].take());
-        (steps.collect(), Outcome::of(&answer))
+        (steps.collect(), Outcome::from_response(&body))
     }
 
-    /// Calls a tool with nothing but these arguments.
+    /// Calls a tool with exactly these arguments.
     #[track_caller]
-    pub(crate) fn call_plainly(&mut self, tool: &str, arguments: Value) -> Outcome {
-        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
-        Outcome::of(&answer)
+    pub(crate) fn call_raw(&mut self, tool: &str, arguments: Value) -> Outcome {
+        let body = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        Outcome::from_response(&body)
     }
 
-    /// All tools, page by page.
+    /// Returns the tools of all pages.
     pub(crate) fn tools(&mut self) -> Vec<Value> {
         let mut tools = Vec::new();
         let mut params = json!({});
         loop {
-            let answer = self.ask("tools/list", params);
-            let page = answer["result"]["tools"].as_array();
+            let body = self.request("tools/list", params);
+            let page = body["result"]["tools"].as_array();
             tools.extend(page.expect("a list of tools").iter().cloned());
-            match answer["result"].get("nextCursor") {
+            match body["result"].get("nextCursor") {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => return tools,
             }
         }
     }
 
-    /// Waits for the answer to a request.
-    pub(crate) fn answer(&mut self, id: &Value) -> Value {
-        let answers =
+    /// Waits for the response to a request.
+    pub(crate) fn response(&mut self, id: &Value) -> Value {
+        let is_response =
             |message: &Value| message.get("id") == Some(id) && message.get("method").is_none();
-        if let Some(place) = self.early.iter().position(answers) {
-            return self.early.remove(place);
+        if let Some(index) = self.pending.iter().position(is_response) {
+            return self.pending.remove(index);
         }
         loop {
             match self.next() {
-                message if answers(&message) => return message,
-                message => self.early.push(message),
+                message if is_response(&message) => return message,
+                message => self.pending.push(message),
             }
         }
     }
 
-    /// Waits for a notification with this method and gives its parameters.
+    /// Waits for a notification with this method and returns its parameters.
     pub(crate) fn notification(&mut self, method: &str) -> Value {
-        let tells = |message: &Value| message.get("method") == Some(&json!(method));
-        for kept in [&mut self.changes, &mut self.early] {
-            if let Some(place) = kept.iter().position(tells) {
-                return kept.remove(place)["params"].take();
+        let matches = |message: &Value| message.get("method") == Some(&json!(method));
+        for messages in [&mut self.list_changes, &mut self.pending] {
+            if let Some(index) = messages.iter().position(matches) {
+                return messages.remove(index)["params"].take();
             }
         }
         loop {
-            let line = self.output.recv_timeout(PATIENCE);
+            let line = self.output.recv_timeout(TIMEOUT);
             let line = line.unwrap_or_else(|error| panic!("no {method}: {error}"));
-            match wire::message(&line) {
-                mut message if tells(&message) => return message["params"].take(),
-                message if message["method"] == LIST_CHANGED => self.changes.push(message),
-                message => self.early.push(message),
+            match json_rpc::parse(&line) {
+                mut message if matches(&message) => return message["params"].take(),
+                message if message["method"] == LIST_CHANGED => self.list_changes.push(message),
+                message => self.pending.push(message),
             }
         }
     }
 
-    /// A notification that has come already, or comes within a moment.
-    pub(crate) fn soon(&mut self, method: &str) -> Option<Value> {
-        let tells = |message: &Value| message.get("method") == Some(&json!(method));
-        if let Some(place) = self.early.iter().position(tells) {
-            return Some(self.early.remove(place)["params"].take());
+    /// Returns a notification that has already arrived or arrives within [`QUIET_PERIOD`].
+    pub(crate) fn try_notification(&mut self, method: &str) -> Option<Value> {
+        let matches = |message: &Value| message.get("method") == Some(&json!(method));
+        if let Some(index) = self.pending.iter().position(matches) {
+            return Some(self.pending.remove(index)["params"].take());
         }
-        while let Ok(mut message) = self.receive(MOMENT) {
-            if tells(&message) {
+        while let Ok(mut message) = self.receive(QUIET_PERIOD) {
+            if matches(&message) {
                 return Some(message["params"].take());
             }
-            self.early.push(message);
+            self.pending.push(message);
         }
         None
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     pub(crate) fn next(&mut self) -> Value {
-        match self.receive(PATIENCE) {
+        match self.receive(TIMEOUT) {
             Ok(message) => message,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("no message within {PATIENCE:?}; unread: {:?}", self.early)
+                panic!("no message within {TIMEOUT:?}; unread: {:?}", self.pending)
             }
-            Err(RecvTimeoutError::Disconnected) => panic!("the server has ended"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the server has exited"),
         }
     }
 
-    /// The next message but for those that are set aside.
-    fn receive(&mut self, patience: Duration) -> Result<Value, RecvTimeoutError> {
-        let deadline = Instant::now() + patience;
+    /// Returns the next message, and sets aside notifications that the list of resources changed.
+    fn receive(&mut self, timeout: Duration) -> Result<Value, RecvTimeoutError> {
+        let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let message = wire::message(&self.output.recv_timeout(left)?);
+            let message = json_rpc::parse(&self.output.recv_timeout(left)?);
             if message["method"] != LIST_CHANGED {
                 return Ok(message);
             }
-            self.changes.push(message);
+            self.list_changes.push(message);
         }
     }
 
-    /// Checks that nothing comes for a moment.
+    /// Asserts that no message arrives within [`QUIET_PERIOD`].
     #[track_caller]
     pub(crate) fn assert_silent(&mut self) {
-        let message = self.receive(MOMENT);
+        let message = self.receive(QUIET_PERIOD);
         assert_eq!(message, Err(RecvTimeoutError::Timeout));
-        assert_eq!(self.early, Vec::<Value>::new());
+        assert_eq!(self.pending, Vec::<Value>::new());
     }
 
-    /// Forgets what nobody asked for, so that a long test stays small itself.
-    pub(crate) fn forget_early(&mut self) {
-        self.early.clear();
-        self.changes.clear();
+    /// Discards buffered messages, which would grow in a long test.
+    pub(crate) fn clear_pending(&mut self) {
+        self.pending.clear();
+        self.list_changes.clear();
     }
 
-    /// The memory that the process holds for itself, in bytes; the pages of an unoptimised program are
-    /// many, and no sign of what it keeps.
+    /// Returns the anonymous memory of the process in bytes. The mapped pages of an unoptimised program are left out,
+    /// because they say nothing about what the server stores.
     #[cfg(target_os = "linux")]
-    pub(crate) fn resident(&self) -> u64 {
+    pub(crate) fn resident_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("a running process");
         let line = status
@@ -347,58 +348,58 @@ impl McpServer {
         kibibytes * 1024
     }
 
-    /// Asks the process to end, as a process manager would.
+    /// Sends SIGTERM, as a process manager does.
     #[cfg(unix)]
     pub(crate) fn terminate(&self) {
         signal(self.child.id(), "TERM");
     }
 
-    /// Ends the process without any warning, as a crash would.
+    /// Kills the process, as a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("a process to kill");
-        self.child.wait().expect("an end");
+        self.child.wait().expect("an exit status");
     }
 
-    /// The number of the process.
-    pub(crate) fn process(&self) -> u32 {
+    /// Returns the process id.
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Closes the input, which must end the server well.
+    /// Closes the input and asserts that the server exits successfully.
     #[track_caller]
-    pub(crate) fn end(mut self) -> Ended {
+    pub(crate) fn shut_down(mut self) -> ServerExit {
         self.input = None;
-        let ended = self.wait();
-        assert_eq!(ended.code, Some(0), "{ended:#?}");
-        ended
+        let exit = self.wait();
+        assert_eq!(exit.code, Some(0), "{exit:#?}");
+        exit
     }
 
-    /// Waits for the end, whatever brings it about.
+    /// Waits until the process exits for whatever reason.
     #[track_caller]
-    pub(crate) fn wait(mut self) -> Ended {
-        let deadline = Instant::now() + PATIENCE;
-        let mut rest = std::mem::take(&mut self.early);
-        // The output ends with the process, so this cannot miss a message.
+    pub(crate) fn wait(mut self) -> ServerExit {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut unread = std::mem::take(&mut self.pending);
+        // The output is closed when the process exits, so this cannot miss a message.
         loop {
             match self.receive(deadline.saturating_duration_since(Instant::now())) {
-                Ok(message) => rest.push(message),
+                Ok(message) => unread.push(message),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("the server does not end"),
+                Err(RecvTimeoutError::Timeout) => panic!("the server does not exit"),
             }
         }
         let status = self.child.wait().expect("an exit code");
         let stderr = self.stderr.take().map(JoinHandle::join);
         let stderr = stderr.and_then(Result::ok).unwrap_or_default();
-        Ended {
+        ServerExit {
             code: status.code(),
-            rest,
+            unread,
             stderr: String::from_utf8(stderr).expect("UTF-8 on stderr"),
         }
     }
 }
 
 impl Drop for McpServer {
-    /// A test that failed half-way leaves no process behind.
+    /// Kills the process, so that a failed test leaves none behind.
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
@@ -415,14 +416,14 @@ pub(crate) fn signal(process: u32, name: &str) {
     assert!(status.is_ok_and(|status| status.success()), "{kill}");
 }
 
-/// Parameters with what the stateless version wants in every request.
-pub(crate) fn introduced(params: Value) -> Value {
-    introduced_with(params, &json!({}))
+/// Adds the metadata that the stateless version requires in every request.
+pub(crate) fn stateless_params(params: Value) -> Value {
+    stateless_params_with(params, &json!({}))
 }
 
-fn introduced_with(mut params: Value, capabilities: &Value) -> Value {
+fn stateless_params_with(mut params: Value, capabilities: &Value) -> Value {
     let meta = &mut params["_meta"];
-    meta["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
+    meta["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS_VERSION);
     meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
     params
 }

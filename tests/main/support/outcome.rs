@@ -1,19 +1,18 @@
-//! The result of a tool call, checked for saying the same to clients that read text and to clients
-//! that read data.
+//! Results of tool calls, with checks that text and structured content agree.
 
 use serde_json::{Map, Value};
 
-/// A result as it came.
+/// The result of `tools/call`.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) is_error: bool,
     pub(crate) text: String,
     pub(crate) structured: Option<Value>,
-    /// Resources that hold more.
+    /// Links to resources with the full content.
     pub(crate) links: Vec<Value>,
 }
 
-/// A call that failed.
+/// The result of a failed call.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// `structuredContent.error`.
@@ -21,61 +20,63 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
-/// Parts of an error that are for programs and have no place in a sentence.
-const FOR_PROGRAMS: [&str; 3] = ["name", "operation", "didYouMean"];
+/// Fields of an error that need not appear in the text.
+const STRUCTURED_ONLY: [&str; 3] = ["name", "operation", "didYouMean"];
 
 impl Outcome {
-    /// Reads the answer to `tools/call`, which must be a result.
+    /// Parses the response to `tools/call`, which must have a result.
     #[track_caller]
-    pub(crate) fn of(answer: &Value) -> Self {
-        let result = answer.get("result");
-        let result = result.unwrap_or_else(|| panic!("no result: {answer}"));
+    pub(crate) fn from_response(response: &Value) -> Self {
+        let result = response.get("result");
+        let result = result.unwrap_or_else(|| panic!("no result: {response}"));
         let content = result["content"].as_array().expect("a list of content");
         assert_eq!(content[0]["type"], "text", "{result}");
-        // Whatever follows the text points to more.
+        // Only links may follow the text.
         let links: Vec<Value> = content.iter().skip(1).cloned().collect();
         for link in &links {
             assert_eq!(link["type"], "resource_link", "{result}");
         }
         Self {
             is_error: result["isError"].as_bool().expect("isError"),
-            text: content[0]["text"].as_str().expect("a text").to_owned(),
+            text: content[0]["text"].as_str().expect("a string").to_owned(),
             structured: result.get("structuredContent").cloned(),
             links,
         }
     }
 
-    /// The text and the data of a call that succeeded.
+    /// Returns the text and the structured content of a successful call.
     #[track_caller]
-    pub(crate) fn shown(self) -> (String, Value) {
+    pub(crate) fn into_parts(self) -> (String, Value) {
         assert!(!self.is_error, "{}", self.text);
         (self.text, self.structured.expect("structured content"))
     }
 
-    /// The data of a call that succeeded and was asked for as JSON.
+    /// Returns the structured content of a successful call with JSON output.
     #[track_caller]
     pub(crate) fn envelope(self) -> Value {
         assert!(!self.is_error, "{}", self.text);
         let structured = self.structured.expect("structured content");
         assert!(structured.is_object(), "{structured}");
-        let text: Value = serde_json::from_str(&self.text).expect("the same as JSON text");
+        let text: Value = serde_json::from_str(&self.text).expect("JSON text");
         assert_eq!(text, structured);
         structured
     }
 
-    /// The API's own answer out of the envelope of a call that succeeded.
+    /// Returns Exa's response from the envelope of a successful call.
     #[track_caller]
     pub(crate) fn success(self) -> Value {
         match self.envelope() {
-            Value::Object(envelope) if envelope.contains_key("metadata") => unwrapped(envelope),
+            Value::Object(envelope) if envelope.contains_key("metadata") => {
+                unwrap_envelope(envelope)
+            }
             other => other,
         }
     }
 
-    /// The error of a call that failed.
+    /// Returns the error of a failed call.
     #[track_caller]
     pub(crate) fn failure(self) -> Failure {
-        assert!(self.is_error, "this should have failed: {}", self.text);
+        assert!(self.is_error, "expected a failure: {}", self.text);
         let structured = self.structured.expect("structured content");
         let fields: Vec<&String> = structured.as_object().expect("an object").keys().collect();
         assert_eq!(fields, ["error"], "{structured}");
@@ -83,31 +84,31 @@ impl Outcome {
             error: structured["error"].clone(),
             text: self.text,
         };
-        failure.check_words();
+        failure.assert_text_is_complete();
         failure
     }
 }
 
 impl Failure {
-    /// Everything that the data says stands in the text as well.
+    /// Asserts that the text contains everything in the structured content.
     #[track_caller]
-    fn check_words(&self) {
+    fn assert_text_is_complete(&self) {
         let Self { error, text } = self;
         assert!(error["code"].is_i64(), "{error}");
         for (name, part) in error.as_object().expect("an object") {
-            if FOR_PROGRAMS.contains(&name.as_str()) {
+            if STRUCTURED_ONLY.contains(&name.as_str()) {
                 continue;
             }
-            let words: Vec<String> = match part {
-                Value::String(word) => vec![word.clone()],
-                Value::Array(list) => list.iter().flat_map(words_of).collect(),
-                // Whole values stand in the text as JSON.
+            let expected: Vec<String> = match part {
+                Value::String(text) => vec![text.clone()],
+                Value::Array(list) => list.iter().flat_map(leaf_texts).collect(),
+                // Objects appear in the text as JSON.
                 Value::Object(_) => vec![part.to_string()],
                 Value::Number(number) if name == "retryAfter" => vec![number.to_string()],
                 _ => Vec::new(),
             };
-            for word in words {
-                assert!(text.contains(&word), "`{name}`: no {word:?} in {text:?}");
+            for value in expected {
+                assert!(text.contains(&value), "`{name}`: no {value:?} in {text:?}");
             }
         }
     }
@@ -118,15 +119,15 @@ impl Failure {
         assert_eq!(self.error["name"], name, "{self:#?}");
     }
 
-    /// Checks that the text has all these parts; the data says the same, as was checked before.
+    /// Asserts that the text contains all these parts; [`Outcome::failure`] has checked the structured content.
     #[track_caller]
-    pub(crate) fn assert_says(&self, parts: &[&str]) {
+    pub(crate) fn assert_contains(&self, parts: &[&str]) {
         for part in parts {
             assert!(self.text.contains(part), "no {part:?} in {}", self.text);
         }
     }
 
-    /// The fields that are said to be wrong, sorted.
+    /// Returns the names of the invalid fields, sorted.
     pub(crate) fn fields(&self) -> Vec<&str> {
         let problems = self.error["problems"].as_array().expect("problems");
         let mut fields: Vec<&str> = problems
@@ -138,11 +139,11 @@ impl Failure {
     }
 }
 
-/// Puts an answer together again, as the API gave it; corrections and warnings stand beside it.
-fn unwrapped(mut envelope: Map<String, Value>) -> Value {
+/// Rebuilds Exa's response from an envelope, and adds the request id, corrections and warnings.
+fn unwrap_envelope(mut envelope: Map<String, Value>) -> Value {
     let metadata = envelope.remove("metadata").expect("metadata");
     let results = envelope.remove("results").expect("results");
-    let told = [
+    let operation_fields = [
         "operationId",
         "status",
         "message",
@@ -151,13 +152,14 @@ fn unwrapped(mut envelope: Map<String, Value>) -> Value {
         "isComplete",
         "progress",
     ];
-    let is_told = envelope.contains_key("operationId");
-    let told = told.iter().filter(|_| is_told);
-    let told: Vec<(String, Value)> = told
+    let is_operation = envelope.contains_key("operationId");
+    let operation_fields: Vec<(String, Value)> = operation_fields
+        .iter()
+        .filter(|_| is_operation)
         .filter_map(|name| envelope.remove_entry(*name))
         .collect();
     let operation = metadata["operation"].as_str().expect("an operation");
-    let answer = match list_name(operation) {
+    let response = match list_name(operation) {
         Some(name) => {
             envelope.insert(name.to_owned(), results);
             Value::Object(envelope)
@@ -171,24 +173,22 @@ fn unwrapped(mut envelope: Map<String, Value>) -> Value {
             Value::Object(one)
         }
     };
-    let mut answer = match told.is_empty() {
-        true => answer,
-        false => Value::Object(
-            told.into_iter()
-                .chain([("result".to_owned(), answer)])
-                .collect(),
-        ),
+    let mut response = if operation_fields.is_empty() {
+        response
+    } else {
+        let result = [("result".to_owned(), response)];
+        Value::Object(operation_fields.into_iter().chain(result).collect())
     };
     for name in ["requestId", "warnings", "corrections"] {
         let part = &metadata[name];
         if !part.is_null() && part.as_array().is_none_or(|list| !list.is_empty()) {
-            answer[name] = part.clone();
+            response[name] = part.clone();
         }
     }
-    answer
+    response
 }
 
-/// The name of the list that an operation answers with.
+/// Returns the name of the list in an operation's response.
 fn list_name(operation: &str) -> Option<&'static str> {
     match operation {
         "search" | "find_similar" | "get_contents" => Some("results"),
@@ -199,10 +199,10 @@ fn list_name(operation: &str) -> Option<&'static str> {
     }
 }
 
-fn words_of(part: &Value) -> Vec<String> {
+fn leaf_texts(part: &Value) -> Vec<String> {
     match part {
-        Value::String(word) => vec![word.clone()],
-        Value::Object(fields) => fields.values().flat_map(words_of).collect(),
+        Value::String(text) => vec![text.clone()],
+        Value::Object(fields) => fields.values().flat_map(leaf_texts).collect(),
         other => vec![other.to_string()],
     }
 }

@@ -1,4 +1,4 @@
-//! Running the real program.
+//! Runs the real program.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::Recorder;
 
-/// The key that the program is given.
-pub(crate) const KEY: &str = "exa-test-key-0123456789";
+/// The Exa API key of the program under test.
+pub(crate) const API_KEY: &str = "exa-test-key-0123456789";
 
-/// The program with its arguments and nothing of our own environment but the search path.
+/// The program with its arguments. It inherits nothing from the environment but `PATH`.
 pub(crate) struct Program {
     command: Command,
     input: Vec<u8>,
 }
 
 impl Program {
-    /// The program with a key, but without an address: only for what needs no server.
+    /// Creates a program with an API key and no reachable Exa API.
     pub(crate) fn new<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_exa-mcp-server"));
         command
@@ -26,7 +26,7 @@ impl Program {
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("NO_PROXY", "127.0.0.1")
-            .env("EXA_API_KEY", KEY)
+            .env("EXA_API_KEY", API_KEY)
             // A test that forgets its server must not reach the real API.
             .env("EXA_BASE_URL", "http://127.0.0.1:1");
         Self {
@@ -35,27 +35,27 @@ impl Program {
         }
     }
 
-    /// A call of one operation on a server.
+    /// Creates a program that calls one operation of an upstream.
     pub(crate) fn call(server: &Recorder, operation: &str, arguments: &Value) -> Self {
         Self::new(["call", operation, &arguments.to_string()]).env("EXA_BASE_URL", &server.url())
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Removes a variable of the environment.
-    pub(crate) fn without(mut self, name: &str) -> Self {
+    /// Removes an environment variable.
+    pub(crate) fn env_remove(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Lets no file that the program writes grow beyond so many blocks of 512 bytes, like a disk that is
-    /// full. A write that does not fit fails; it does not end the program.
+    /// Limits the size of the files that the program writes, in blocks of 512 bytes, to simulate a full disk. A write
+    /// beyond the limit fails without terminating the program.
     #[cfg(unix)]
-    pub(crate) fn with_files_up_to(self, blocks: u32) -> Self {
+    pub(crate) fn with_file_size_limit(self, blocks: u32) -> Self {
         let mut command = Command::new("/bin/sh");
         let script = r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#;
         command
@@ -71,18 +71,18 @@ impl Program {
         Self { command, ..self }
     }
 
-    /// What the program reads from standard input.
+    /// Sets the content of standard input.
     pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
         self
     }
 
-    /// The command itself, for tests that connect its streams in their own way.
+    /// Returns the command, for tests that connect its streams themselves.
     pub(crate) fn into_command(self) -> Command {
         self.command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it exits.
     pub(crate) fn run(mut self) -> Output {
         let mut child = self
             .command
@@ -92,7 +92,7 @@ impl Program {
             .spawn()
             .expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
-        // A program that reads nothing breaks the pipe, which is its right.
+        // A program that does not read its input breaks the pipe, which is no error.
         let writer = thread::spawn(move || drop(stdin.write_all(&self.input)));
         let output = child.wait_with_output().expect("the program ends");
         writer.join().expect("the writer ends");
@@ -104,7 +104,7 @@ impl Program {
     }
 }
 
-/// What a run of the program came to.
+/// The exit code and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: Option<i32>,
@@ -113,19 +113,19 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The answer of a run that succeeded.
+    /// Returns the JSON output of a successful run.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{self:#?}");
-        assert_eq!(self.stderr, "", "a success says nothing beside its answer");
+        assert_eq!(self.stderr, "", "a successful run writes nothing to stderr");
         serde_json::from_str(&self.stdout).expect("JSON on stdout")
     }
 
-    /// Checks that the run failed with this code and that its complaint has all these parts.
+    /// Asserts that the run failed with this code and that its error message contains all these parts.
     #[track_caller]
     pub(crate) fn assert_failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:#?}");
-        assert_eq!(self.stdout, "", "a failure leaves stdout alone");
+        assert_eq!(self.stdout, "", "a failed run writes nothing to stdout");
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         for part in parts {
             assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);

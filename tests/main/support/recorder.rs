@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that records every request exactly as it came over the wire.
+//! A mock HTTP/1.1 server that records every request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,32 +9,32 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     /// Path and query, still encoded.
     pub(crate) target: String,
-    /// Names in lower case, repeated ones kept.
+    /// Names are in lower case and may repeat.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Seen {
-    /// All values of a header.
+impl RecordedRequest {
+    /// Returns all values of a header.
     pub(crate) fn header(&self, name: &str) -> Vec<&str> {
         let found = self.headers.iter().filter(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The path, still encoded.
+    /// Returns the path, still encoded.
     pub(crate) fn path(&self) -> &str {
         self.target
             .split_once('?')
             .map_or(&*self.target, |(path, _)| path)
     }
 
-    /// The decoded pairs of the query, sorted because their order means nothing.
+    /// Returns the decoded pairs of the query, sorted because their order is not significant.
     pub(crate) fn query(&self) -> Vec<(String, String)> {
         let query = self.target.split_once('?').map_or("", |(_, query)| query);
         let mut pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes())
@@ -44,7 +44,7 @@ impl Seen {
         pairs
     }
 
-    /// The body as JSON, or nothing if there was no content.
+    /// Returns the body as JSON, or `None` if it is empty.
     pub(crate) fn json(&self) -> Option<Value> {
         if self.body.is_empty() {
             return None;
@@ -53,25 +53,25 @@ impl Seen {
     }
 }
 
-/// What the server answers.
+/// A response of the mock server.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    hang_up: bool,
+    disconnect: bool,
     parts: Vec<Part>,
 }
 
-/// What happens on the connection after the head of an answer whose body comes in parts.
+/// A step of a response whose body is sent in parts.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     Bytes(Vec<u8>),
     Pause(Duration),
-    /// The connection ends in the middle of the body.
-    Cut,
-    /// Nothing more comes until the client hangs up, which is then told.
-    Silence(Sender<()>),
+    /// Closes the connection in the middle of the body.
+    Disconnect,
+    /// Sends nothing more until the client closes the connection, and reports that to the channel.
+    WaitForClose(Sender<()>),
 }
 
 impl Part {
@@ -80,41 +80,41 @@ impl Part {
     }
 }
 
-impl Reply {
-    /// An answer without content.
+impl Response {
+    /// Creates a response without a body.
     pub(crate) fn new(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
             body: Vec::new(),
-            hang_up: false,
+            disconnect: false,
             parts: Vec::new(),
         }
     }
 
-    /// An answer of JSON.
+    /// Creates a JSON response.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self::new(status)
             .header("content-type", "application/json")
             .body(body.to_string())
     }
 
-    /// An answer of JSON that takes a while.
+    /// Creates a JSON response that is sent after a pause.
     pub(crate) fn slow_json(pause: Duration, body: &Value) -> Self {
         let mut reply = Self::new(200).header("content-type", "application/json");
         reply.parts = vec![Part::Pause(pause), Part::text(body.to_string())];
         reply
     }
 
-    /// No answer at all: the connection is closed.
-    pub(crate) fn hang_up() -> Self {
+    /// Closes the connection without a response.
+    pub(crate) fn disconnect() -> Self {
         Self {
-            hang_up: true,
+            disconnect: true,
             ..Self::new(200)
         }
     }
 
-    /// A stream of events.
+    /// Creates an event stream.
     pub(crate) fn events(parts: impl IntoIterator<Item = Part>) -> Self {
         let mut reply = Self::new(200).header("content-type", "text/event-stream");
         reply.parts = parts.into_iter().collect();
@@ -136,7 +136,7 @@ impl Reply {
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        // An answer of this status has no body, and so no length either.
+        // A response of status 204 has no body, and so no length either.
         if !self.parts.is_empty() {
             head += "transfer-encoding: chunked\r\n";
         } else if self.status != 204 {
@@ -148,75 +148,80 @@ impl Reply {
     }
 }
 
-/// Chooses the answer by the request and the number of those before it.
-type Script = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
+/// Chooses the response by the request and the number of requests before it.
+type Script = dyn Fn(&RecordedRequest, usize) -> Response + Send + Sync;
 
-/// The server. It runs until the tests end.
+/// The mock server. It runs until the test process exits.
 pub(crate) struct Recorder {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Recorder {
-    /// Starts a server that answers by a script.
-    pub(crate) fn start(script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
+    /// Starts a server that responds by a script.
+    pub(crate) fn start(
+        script: impl Fn(&RecordedRequest, usize) -> Response + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the address of a listener");
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let script: Arc<Script> = Arc::new(script);
-        let record = Arc::clone(&seen);
+        let record = Arc::clone(&requests);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (record, script) = (Arc::clone(&record), Arc::clone(&script));
                 thread::spawn(move || serve(&stream, &record, &*script));
             }
         });
-        Self { address, seen }
+        Self { address, requests }
     }
 
-    /// Starts a server that gives these answers in turn, and the last one ever after.
-    pub(crate) fn replies(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let replies: Vec<Reply> = replies.into_iter().collect();
-        let last = replies.len().checked_sub(1).expect("at least one reply");
-        Self::start(move |_, before| replies[before.min(last)].clone())
+    /// Starts a server that sends these responses in order, and then repeats the last one.
+    pub(crate) fn responses(responses: impl IntoIterator<Item = Response>) -> Self {
+        let responses: Vec<Response> = responses.into_iter().collect();
+        let last = responses
+            .len()
+            .checked_sub(1)
+            .expect("at least one response");
+        Self::start(move |_, before| responses[before.min(last)].clone())
     }
 
-    /// Starts a server that always gives the same answer.
-    pub(crate) fn always(reply: Reply) -> Self {
-        Self::replies([reply])
+    /// Starts a server that always sends the same response.
+    pub(crate) fn always(reply: Response) -> Self {
+        Self::responses([reply])
     }
 
-    /// The address of the server, fit for `EXA_BASE_URL`.
+    /// Returns the URL of the server for `EXA_BASE_URL`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests since the last time they were taken.
-    pub(crate) fn take(&self) -> Vec<Seen> {
-        std::mem::take(&mut *self.seen.lock().expect("the record"))
+    /// Returns the requests since the last call.
+    pub(crate) fn take(&self) -> Vec<RecordedRequest> {
+        std::mem::take(&mut *self.requests.lock().expect("the record"))
     }
 
-    /// The only request that came.
+    /// Returns the only request since the last call of [`Self::take`].
     #[track_caller]
-    pub(crate) fn only(&self) -> Seen {
-        let mut seen = self.take();
-        assert_eq!(seen.len(), 1, "one request, not these: {seen:#?}");
-        seen.remove(0)
+    pub(crate) fn only_request(&self) -> RecordedRequest {
+        let mut requests = self.take();
+        assert_eq!(requests.len(), 1, "expected one request: {requests:#?}");
+        requests.remove(0)
     }
 }
 
-/// Answers the requests of one connection until the client closes it.
-fn serve(stream: &TcpStream, record: &Mutex<Vec<Seen>>, script: &Script) {
+/// Serves one connection until the client closes it.
+fn serve(stream: &TcpStream, record: &Mutex<Vec<RecordedRequest>>, script: &Script) {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
-    while let Some(request) = read(&mut reader) {
+    while let Some(request) = read_request(&mut reader) {
         let reply = {
             let mut record = record.lock().expect("the record");
             let reply = script(&request, record.len());
             record.push(request);
             reply
         };
-        if reply.hang_up || writer.write_all(&reply.bytes()).is_err() {
+        if reply.disconnect || writer.write_all(&reply.bytes()).is_err() {
             return;
         }
         if !reply.parts.is_empty() && !stream_parts(writer, &reply.parts) {
@@ -225,7 +230,7 @@ fn serve(stream: &TcpStream, record: &Mutex<Vec<Seen>>, script: &Script) {
     }
 }
 
-/// Sends a body in parts; says whether the connection can be used again.
+/// Sends a body in parts, and returns whether the connection can be reused.
 fn stream_parts(mut stream: &TcpStream, parts: &[Part]) -> bool {
     for part in parts {
         match part {
@@ -237,11 +242,11 @@ fn stream_parts(mut stream: &TcpStream, parts: &[Part]) -> bool {
                 }
             }
             Part::Pause(time) => thread::sleep(*time),
-            Part::Cut => return false,
-            Part::Silence(told) => {
-                let gone = stream.read(&mut [0]);
-                assert!(!matches!(gone, Ok(1..)), "the client sent more");
-                let _ = told.send(());
+            Part::Disconnect => return false,
+            Part::WaitForClose(closed) => {
+                let received = stream.read(&mut [0]);
+                assert!(!matches!(received, Ok(1..)), "the client sent more");
+                let _ = closed.send(());
                 return false;
             }
         }
@@ -249,27 +254,27 @@ fn stream_parts(mut stream: &TcpStream, parts: &[Part]) -> bool {
     stream.write_all(b"0\r\n\r\n").is_ok()
 }
 
-/// Reads one request; nothing means that the client went away.
-fn read(reader: &mut impl BufRead) -> Option<Seen> {
-    let first = line(reader)?;
+/// Reads one request; returns `None` if the client closed the connection.
+fn read_request(reader: &mut impl BufRead) -> Option<RecordedRequest> {
+    let first = read_line(reader)?;
     let mut words = first.split(' ');
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
     let mut headers = Vec::new();
     loop {
-        let line = line(reader)?;
+        let line = read_line(reader)?;
         if line.is_empty() {
             break;
         }
         let (name, value) = line.split_once(':').expect("a header with a colon");
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut request = Seen {
+    let mut request = RecordedRequest {
         method,
         target,
         headers,
         body: Vec::new(),
     };
-    // Tests compare bodies as they are, so a client that sends chunks should be noticed.
+    // Tests compare raw bodies, so chunked requests are not supported.
     assert_eq!(request.header("transfer-encoding"), Vec::<&str>::new());
     let length = request
         .header("content-length")
@@ -280,7 +285,7 @@ fn read(reader: &mut impl BufRead) -> Option<Seen> {
     Some(request)
 }
 
-fn line(reader: &mut impl BufRead) -> Option<String> {
+fn read_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     reader.read_until(b'\n', &mut line).ok()?;
     let line = line.strip_suffix(b"\r\n")?;

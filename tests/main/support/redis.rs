@@ -1,4 +1,4 @@
-//! A real Redis server of a test's own: it listens on a socket in a folder, and ends with the test.
+//! A real Redis server for one test, on a Unix socket in a temporary folder.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long Redis may take to start. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest that Redis may take to start or respond. The tests of `crates/store` compile this file, too.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A Redis server that writes everything down, so that it can be killed and started again.
+/// A Redis server with an append-only file, so that it can be killed and restarted.
 pub(crate) struct RedisServer {
     folder: tempfile::TempDir,
     options: Vec<String>,
@@ -19,11 +19,11 @@ pub(crate) struct RedisServer {
 
 impl RedisServer {
     pub(crate) fn start() -> Self {
-        Self::with(&[])
+        Self::with_options(&[])
     }
 
-    /// With further options of the program.
-    pub(crate) fn with(options: &[&str]) -> Self {
+    /// Starts a server with additional command-line options.
+    pub(crate) fn with_options(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
         let child = spawn(&folder, &options);
@@ -32,11 +32,11 @@ impl RedisServer {
             options,
             child,
         };
-        server.wait_until_it_answers();
+        server.wait_until_ready();
         server
     }
 
-    /// What `EXA_MCP_STORE` is set to.
+    /// Returns the value for `EXA_MCP_STORE`.
     pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
@@ -45,60 +45,62 @@ impl RedisServer {
         self.folder.path().join("s")
     }
 
-    /// Stops it as it stands: connections stay, answers do not come.
+    /// Suspends the process: connections stay open, but nothing responds.
     #[allow(dead_code)]
     pub(crate) fn freeze(&self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes a suspended process.
     #[allow(dead_code)]
-    pub(crate) fn thaw(&self) {
+    pub(crate) fn unfreeze(&self) {
         self.signal("CONT");
     }
 
-    /// Ends it at once.
+    /// Kills the process.
     #[allow(dead_code)]
     pub(crate) fn kill(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 
-    /// Starts it again with what it had written down.
+    /// Restarts the server with its data.
     #[allow(dead_code)]
     pub(crate) fn restart(&mut self) {
         self.kill();
         self.child = spawn(&self.folder, &self.options);
-        self.wait_until_it_answers();
+        self.wait_until_ready();
     }
 
-    /// Starts it again without what it had written down.
+    /// Restarts the server without its data.
     #[allow(dead_code)]
     pub(crate) fn restart_empty(&mut self) {
         self.kill();
         for entry in std::fs::read_dir(self.folder.path()).expect("the folder") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => std::fs::remove_dir_all(&path).expect("its files go"),
-                false => std::fs::remove_file(&path).expect("its files go"),
-            }
+            let removed = if path.is_dir() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            };
+            removed.expect("a removable file");
         }
         self.restart();
     }
 
-    /// Says something as `redis-cli` would, and gives the answer as it comes.
-    pub(crate) fn say(&self, words: &[&str]) -> Option<String> {
+    /// Sends a command and returns the raw reply.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Option<String> {
         let mut stream = UnixStream::connect(self.socket()).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let mut command = format!("*{}\r\n", words.len());
-        for word in words {
-            command += &format!("${}\r\n{word}\r\n", word.len());
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
+        let mut command = format!("*{}\r\n", arguments.len());
+        for argument in arguments {
+            command += &format!("${}\r\n{argument}\r\n", argument.len());
         }
         command += "*1\r\n$4\r\nQUIT\r\n";
         stream.write_all(command.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer.trim_end_matches("+OK\r\n").to_owned())
+        let mut response = String::new();
+        stream.read_to_string(&mut response).ok()?;
+        Some(response.trim_end_matches("+OK\r\n").to_owned())
     }
 
     fn signal(&self, name: &str) {
@@ -109,14 +111,14 @@ impl RedisServer {
         assert!(sent.expect("kill runs").success());
     }
 
-    fn wait_until_it_answers(&self) {
-        let deadline = Instant::now() + PATIENCE;
-        let answers = || {
-            let answer = self.say(&["PING"]).unwrap_or_default();
-            answer.starts_with("+PONG") || answer.starts_with("-NOAUTH")
+    fn wait_until_ready(&self) {
+        let deadline = Instant::now() + TIMEOUT;
+        let is_ready = || {
+            let response = self.command(&["PING"]).unwrap_or_default();
+            response.starts_with("+PONG") || response.starts_with("-NOAUTH")
         };
-        while !answers() {
-            assert!(Instant::now() < deadline, "redis-server does not answer");
+        while !is_ready() {
+            assert!(Instant::now() < deadline, "redis-server does not respond");
             thread::sleep(Duration::from_millis(10));
         }
     }

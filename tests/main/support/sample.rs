@@ -1,40 +1,40 @@
-//! Values made from a schema: complete ones, and ones that differ from them in a single place.
+//! Generates values from a schema: complete values, and variations that differ in a single place.
 
 use serde_json::{Map, Value, json};
 
 use super::schema::{branches, requires, resolve};
 
-/// A value that fills every property. `turn` chooses among the branches of unions and the values of
-/// enums; counting it up goes through all of them, also of unions inside unions.
-pub(crate) fn full(root: &Value, schema: &Value, turn: usize) -> Value {
+/// Returns a value with every property. `variant` chooses among the branches of unions and the values of enums;
+/// counting it up visits all of them, including nested unions.
+pub(crate) fn full(root: &Value, schema: &Value, variant: usize) -> Value {
     let schema = resolve(root, schema);
     if let Some(branches) = branches(schema) {
-        let branch = &branches[turn % branches.len()];
-        return full(root, branch, turn / branches.len());
+        let branch = &branches[variant % branches.len()];
+        return full(root, branch, variant / branches.len());
     }
     if let Some(value) = schema.get("const") {
         return value.clone();
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return values[turn % values.len()].clone();
+        return values[variant % values.len()].clone();
     }
-    match kind(schema, turn) {
-        Some("object") => object(root, schema, turn),
+    match kind(schema, variant) {
+        Some("object") => object(root, schema, variant),
         Some("array") => match schema.get("items") {
-            Some(items) => json!([full(root, items, turn), full(root, items, turn + 1)]),
+            Some(items) => json!([full(root, items, variant), full(root, items, variant + 1)]),
             None => json!([]),
         },
         Some("string") => json!(text(schema)),
-        Some("integer") => json!(7 + turn),
-        Some("number") => json!(0.25 + turn as f64),
-        Some("boolean") => json!(turn.is_multiple_of(2)),
+        Some("integer") => json!(7 + variant),
+        Some("number") => json!(0.25 + variant as f64),
+        Some("boolean") => json!(variant.is_multiple_of(2)),
         Some("null") => Value::Null,
         Some(other) => panic!("no sample for the type {other}"),
         None => json!({"any": [null, true, -1.5, "é", [], {}]}),
     }
 }
 
-/// The properties that an object schema demands, and no others.
+/// Returns the required properties of an object schema.
 pub(crate) fn required(schema: &Value) -> Map<String, Value> {
     let properties = schema["properties"]
         .as_object()
@@ -46,22 +46,22 @@ pub(crate) fn required(schema: &Value) -> Map<String, Value> {
         .collect()
 }
 
-/// All values that differ in one place from `value`, which is the full sample of this turn: optional
-/// parts become null, lists and objects empty, objects get an unknown field, enums an unknown value,
-/// and numbers become large or fine. All of it is legal on an open API.
-pub(crate) fn edits(root: &Value, schema: &Value, turn: usize, value: &Value) -> Vec<Value> {
+/// Returns all values that differ in one place from `value`, the complete sample of this variant: optional parts become
+/// null, lists and objects become empty, objects get an unknown field, enums an unknown value, and numbers become large
+/// or very precise. An open API accepts all of them.
+pub(crate) fn edits(root: &Value, schema: &Value, variant: usize, value: &Value) -> Vec<Value> {
     let schema = resolve(root, schema);
     if let Some(branches) = branches(schema) {
-        let branch = &branches[turn % branches.len()];
-        return edits(root, branch, turn / branches.len(), value);
+        let branch = &branches[variant % branches.len()];
+        return edits(root, branch, variant / branches.len(), value);
     }
     match value {
-        Value::Object(fields) => object_edits(root, schema, turn, fields),
+        Value::Object(fields) => object_edits(root, schema, variant, fields),
         Value::Array(items) => {
             let mut edited = vec![json!([])];
             let part = schema.get("items").unwrap_or(&Value::Null);
             for (index, item) in items.iter().enumerate() {
-                for other in edits(root, part, turn + index, item) {
+                for other in edits(root, part, variant + index, item) {
                     let mut items = items.clone();
                     items[index] = other;
                     edited.push(Value::Array(items));
@@ -89,7 +89,7 @@ pub(crate) fn edits(root: &Value, schema: &Value, turn: usize, value: &Value) ->
 fn object_edits(
     root: &Value,
     schema: &Value,
-    turn: usize,
+    variant: usize,
     fields: &Map<String, Value>,
 ) -> Vec<Value> {
     let with = |name: &str, value: Value| {
@@ -108,13 +108,13 @@ fn object_edits(
         if !requires(schema, name) {
             edited.push(with(name, Value::Null));
         }
-        let others = edits(root, property(schema, name), turn, value);
+        let others = edits(root, property(schema, name), variant, value);
         edited.extend(others.into_iter().map(|other| with(name, other)));
     }
     edited
 }
 
-/// The schema of a property, declared or further.
+/// Returns the schema of a declared or additional property.
 fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
     let declared = schema.get("properties").and_then(|all| all.get(name));
     declared
@@ -122,26 +122,26 @@ fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-fn object(root: &Value, schema: &Value, turn: usize) -> Value {
+fn object(root: &Value, schema: &Value, variant: usize) -> Value {
     let mut fields = Map::new();
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         for (name, part) in properties {
-            fields.insert(name.clone(), full(root, part, turn));
+            fields.insert(name.clone(), full(root, part, variant));
         }
     }
     if let Some(further) = schema
         .get("additionalProperties")
         .filter(|part| part.is_object())
     {
-        fields.insert("further é".to_owned(), full(root, further, turn));
+        fields.insert("further é".to_owned(), full(root, further, variant));
     }
     Value::Object(fields)
 }
 
-/// The type of a schema; of several, one by turns.
-fn kind(schema: &Value, turn: usize) -> Option<&str> {
+/// Returns the type of a schema; `variant` chooses among several.
+fn kind(schema: &Value, variant: usize) -> Option<&str> {
     match schema.get("type")? {
-        Value::Array(kinds) => kinds[turn % kinds.len()].as_str(),
+        Value::Array(kinds) => kinds[variant % kinds.len()].as_str(),
         kind => kind.as_str(),
     }
 }

@@ -1,4 +1,4 @@
-//! The stand-in Exa API as a process of its own, whose clock a test can move.
+//! The sandbox of the Exa API as a separate process, with a clock that a test controls.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,15 +9,12 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use super::Program;
+use super::{Program, TIMEOUT};
 
-/// How long something may take. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A running sandbox; it ends with the test.
+/// A running sandbox, killed when dropped.
 pub(crate) struct Sandbox {
     child: Child,
-    /// Kept open, so that a complaint of the sandbox is no broken pipe.
+    /// Stays open, so that the sandbox can write errors.
     _stderr: BufReader<ChildStderr>,
     address: String,
 }
@@ -44,62 +41,62 @@ impl Sandbox {
         }
     }
 
-    /// The address, fit for `EXA_BASE_URL`.
+    /// Returns the URL for `EXA_BASE_URL`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lets the sandbox believe that this much time has passed: its searches take seconds.
+    /// Advances the sandbox's clock.
     pub(crate) fn advance(&self, milliseconds: u64) {
         self.control("clock", &json!({"advanceMs": milliseconds}));
     }
 
-    /// Stops the clock, or lets it go on.
+    /// Freezes or resumes the clock.
     pub(crate) fn freeze(&self, freeze: bool) {
         self.control("clock", &json!({"freeze": freeze}));
     }
 
-    /// Lets requests to an operation fail, for example with `status=500`.
+    /// Makes requests to an operation fail, for example with `status=500`.
     pub(crate) fn fault(&self, operation: &str, fault: &str) {
         self.add_fault(&json!({"match": operation, "fault": fault}));
     }
 
-    /// Lets requests fail by a rule.
+    /// Adds a fault rule.
     pub(crate) fn add_fault(&self, rule: &Value) {
         self.control("faults", rule);
     }
 
-    /// Lets all further requests work.
-    pub(crate) fn heal(&self) {
-        self.ask("DELETE", "faults", "");
+    /// Removes all fault rules.
+    pub(crate) fn clear_faults(&self) {
+        self.request("DELETE", "faults", "");
     }
 
-    /// How many objects of a kind there are.
+    /// Returns the number of objects of a kind.
     pub(crate) fn count(&self, kind: &str) -> u64 {
-        let state = self.ask("GET", "state", "");
+        let state = self.request("GET", "state", "");
         let objects = state["objects"].as_array().expect("objects");
         objects.iter().filter_map(|of| of[kind].as_u64()).sum()
     }
 
-    /// How many requests have come since the beginning.
-    pub(crate) fn total(&self) -> u64 {
-        let state = self.ask("GET", "state", "");
+    /// Returns the number of requests since the start.
+    pub(crate) fn request_count(&self) -> u64 {
+        let state = self.request("GET", "state", "");
         state["requests"].as_u64().expect("a number of requests")
     }
 
-    /// The last requests to an operation, the oldest first.
+    /// Returns the latest requests to an operation, oldest first.
     pub(crate) fn requests(&self, operation: &str) -> Vec<Value> {
-        let mut answer = self.ask("GET", "requests?limit=500", "");
-        let Value::Array(mut requests) = answer["requests"].take() else {
+        let mut response = self.request("GET", "requests?limit=500", "");
+        let Value::Array(mut requests) = response["requests"].take() else {
             panic!("no requests");
         };
         requests.retain(|request| request["operation"] == operation);
         requests
     }
 
-    /// Waits until this many requests to an operation have come.
+    /// Waits for this many requests to an operation.
     pub(crate) fn await_requests(&self, operation: &str, count: usize) -> Vec<Value> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let requests = self.requests(operation);
             if requests.len() >= count {
@@ -110,20 +107,20 @@ impl Sandbox {
         }
     }
 
-    /// Stops the clock at a moment that is still to come; from now on only [`Self::advance`] moves it.
-    pub(crate) fn freeze_at(&self, moment: &str) {
-        let read = |text: &str| DateTime::parse_from_rfc3339(text).expect("a moment");
+    /// Freezes the clock at a time in the future; from then on only [`Self::advance`] moves it.
+    pub(crate) fn freeze_at(&self, time: &str) {
+        let read = |text: &str| DateTime::parse_from_rfc3339(text).expect("an RFC 3339 time");
         let clock = self.control("clock", &json!({"freeze": true}));
         let now = read(clock["now"].as_str().expect("the time"));
-        let ahead = read(moment).signed_duration_since(now).num_milliseconds();
-        self.advance(u64::try_from(ahead).expect("a moment that is still to come"));
+        let ahead = read(time).signed_duration_since(now).num_milliseconds();
+        self.advance(u64::try_from(ahead).expect("a time in the future"));
     }
 
     fn control(&self, path: &str, body: &Value) -> Value {
-        self.ask("POST", path, &body.to_string())
+        self.request("POST", path, &body.to_string())
     }
 
-    fn ask(&self, method: &str, path: &str, body: &str) -> Value {
+    fn request(&self, method: &str, path: &str, body: &str) -> Value {
         let Self { address, .. } = self;
         let request = format!(
             "{method} /sandbox/{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
@@ -131,11 +128,15 @@ impl Sandbox {
             body.len()
         );
         let mut stream = TcpStream::connect(address).expect("the sandbox listens");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        stream
+            .write_all(request.as_bytes())
+            .expect("the sandbox reads");
+        let mut response = String::new();
+        stream
+            .read_to_string(&mut response)
+            .expect("the sandbox responds");
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        let (_, body) = response.split_once("\r\n\r\n").expect("a body");
         serde_json::from_str(body).expect("JSON")
     }
 }

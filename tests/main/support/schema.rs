@@ -1,24 +1,24 @@
-//! Reading JSON Schemas, as far as the published ones go.
+//! Reads the subset of JSON Schema that the published schemas use.
 
 use serde_json::Value;
 
-/// Follows `$ref` to what it means; siblings of a `$ref` say nothing that these tests need.
+/// Resolves `$ref`. The siblings of a `$ref` do not matter to these tests.
 pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut schema = schema;
     while let Some(target) = reference(schema) {
-        schema = lookup(root, target).unwrap_or_else(|| panic!("{target} leads nowhere"));
+        schema = lookup(root, target).unwrap_or_else(|| panic!("{target} cannot be resolved"));
     }
     schema
 }
 
-/// The branches of a union, or nothing for other schemas.
+/// Returns the branches of a union, or `None` for other schemas.
 pub(crate) fn branches(schema: &Value) -> Option<&Vec<Value>> {
     ["oneOf", "anyOf"]
         .iter()
         .find_map(|keyword| schema.get(keyword)?.as_array())
 }
 
-/// How many branches the widest union of a schema has; one if it has no unions.
+/// Returns the number of branches of the widest union in a schema, or 1 if it has no unions.
 pub(crate) fn widest_union(root: &Value) -> usize {
     let mut widest = 1;
     walk(root, &mut |part| {
@@ -28,13 +28,13 @@ pub(crate) fn widest_union(root: &Value) -> usize {
     widest
 }
 
-/// Says whether an object schema demands this property.
+/// Returns whether an object schema requires this property.
 pub(crate) fn requires(schema: &Value, name: &str) -> bool {
     let required = schema.get("required").and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// The references in a schema that lead nowhere inside it.
+/// Returns the references in a schema that cannot be resolved.
 pub(crate) fn broken_references(root: &Value) -> Vec<String> {
     let mut broken = Vec::new();
     walk(root, &mut |part| {
@@ -57,7 +57,7 @@ pub(crate) fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
     }
 }
 
-/// The target of a reference. A property that happens to be called `$ref` has a schema, not a text.
+/// Returns the target of a reference. A property named `$ref` holds a schema, not a string.
 fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()
 }

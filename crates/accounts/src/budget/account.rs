@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::UnenforcedAction;
 use super::call_slots::CallSlot;
 use super::ledger::{BudgetHold, BudgetLedger, ReserveError};
-use super::record::{ReservationBody, RunRecord, RunSlot, budget_counters};
+use super::record::{JobRecord, JobSlot, ReservationBody, budget_counters};
 use crate::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
 use crate::limits::TokenLimits;
 use crate::now;
 use crate::usage::{UsageMeter, UsageRecorder};
 use exa_mcp_model::time::format_timestamp;
-use exa_mcp_model::{BudgetShortfall, LimitExceeded};
+use exa_mcp_model::{BudgetShortfall, JobCost, LimitExceeded, MicroDollars};
 use exa_mcp_store::{BudgetState, StoreError};
 
 /// When to retry while the store fails.
@@ -29,7 +29,7 @@ pub struct BudgetAccount {
     /// Records costs that need no reservation.
     usage: Option<UsageRecorder>,
     /// The slot of the call that the requests belong to, if calls are limited.
-    slot: Option<RunSlot>,
+    slot: Option<JobSlot>,
     /// Called for each rejection.
     on_rejection: Option<RejectionCallback>,
 }
@@ -43,11 +43,11 @@ pub enum Charge {
     /// The cost is counted but not limited.
     Counted(CountedCharge),
     /// The possible cost is reserved.
-    Held(Box<BudgetHold>, Option<RunSlotHandle>),
+    Held(Box<BudgetHold>, Option<JobSlotHandle>),
 }
 
-/// The slot that a run shares with the call that started it.
-pub struct RunSlotHandle(RunSlot);
+/// The slot that a job shares with the call that started it.
+pub struct JobSlotHandle(JobSlot);
 
 /// A cost that is counted but not limited. If dropped, the estimate counts.
 pub struct CountedCharge {
@@ -55,14 +55,6 @@ pub struct CountedCharge {
     estimate: u64,
     unpriced: bool,
     is_open: bool,
-}
-
-/// The state of a run.
-pub enum RunOutcome {
-    /// It is still running.
-    Running,
-    /// It has ended, with its cost if known.
-    Ended(Option<u64>),
 }
 
 /// The most that one attempt of a request can cost.
@@ -74,8 +66,8 @@ pub struct WorstCaseCost<'a> {
     pub microdollars: u64,
     /// Whether some or all of the cost is unknown.
     pub unpriced: bool,
-    /// Whether it starts a run that is charged when it ends.
-    pub starts_run: bool,
+    /// Whether it starts a job that is charged when it ends.
+    pub starts_job: bool,
 }
 
 impl BudgetAccount {
@@ -113,7 +105,7 @@ impl BudgetAccount {
     /// Returns the same account for the requests of one call.
     #[must_use]
     pub fn for_call(&self, slot: Option<&CallSlot>) -> Self {
-        let slot = slot.map(|slot| RunSlot {
+        let slot = slot.map(|slot| JobSlot {
             key: slot.key.clone(),
             group: slot.id.clone(),
         });
@@ -153,14 +145,14 @@ impl BudgetAccount {
         {
             return Err(unpriced(&limits, cost.operation));
         }
-        let needs_slot = cost.starts_run && self.slot.is_some();
+        let needs_slot = cost.starts_job && self.slot.is_some();
         if cost.microdollars == 0 && !cost.unpriced && !needs_slot {
             return Ok(Charge::Free);
         }
-        if !limits.has_spending_limit() && !cost.starts_run {
-            return Ok(self.counted(cost));
+        if !limits.has_spending_limit() && !cost.starts_job {
+            return Ok(self.charge_without_limit(cost));
         }
-        let day = Day::of(now());
+        let day = Day::from_timestamp(now());
         let (payer, user) = (&*self.payer, &*self.user);
         let body = ReservationBody::new(payer, user, day, cost.operation, cost.unpriced);
         let [per_day, per_month] = limits.budgets();
@@ -168,7 +160,7 @@ impl BudgetAccount {
         let hold = self.ledger.reserve(body, cost.microdollars, budgets);
         match hold.await {
             Ok(hold) => {
-                let slot = self.slot.clone().map(RunSlotHandle);
+                let slot = self.slot.clone().map(JobSlotHandle);
                 Ok(Charge::Held(Box::new(hold), slot))
             }
             Err(ReserveError::Exceeded(states)) => {
@@ -181,14 +173,14 @@ impl BudgetAccount {
                 let allows = self.ledger.policy.on_store_failure == UnenforcedAction::Allow;
                 if allows || !limits.has_budget() {
                     tracing::warn!(%error, "cannot reserve the cost of a call; making the call anyway");
-                    return Ok(self.counted(cost));
+                    return Ok(self.charge_without_limit(cost));
                 }
                 Err(store_failed(&limits, cost.microdollars, &error))
             }
         }
     }
 
-    fn counted(&self, cost: WorstCaseCost<'_>) -> Charge {
+    fn charge_without_limit(&self, cost: WorstCaseCost<'_>) -> Charge {
         match &self.usage {
             None => Charge::Free,
             Some(usage) => Charge::Counted(CountedCharge {
@@ -200,10 +192,12 @@ impl BudgetAccount {
         }
     }
 
-    /// Charges a run that has ended, if this process follows it.
-    pub async fn observe(&self, key: &str, outcome: RunOutcome) {
-        if let RunOutcome::Ended(cost) = outcome {
-            self.ledger.charge_run(key, cost).await;
+    /// Charges a job that has ended, if this process follows it.
+    pub async fn observe(&self, key: &str, cost: JobCost) {
+        if let JobCost::Final(cost) = cost {
+            self.ledger
+                .charge_job(key, cost.map(MicroDollars::micro))
+                .await;
         }
     }
 }
@@ -234,18 +228,17 @@ impl Charge {
         }
     }
 
-    /// Holds the reservation until the run has ended.
-    pub async fn follow(self, run: RunRecord, outcome: RunOutcome) {
-        let ended = match outcome {
-            RunOutcome::Running => None,
-            RunOutcome::Ended(cost) => Some(cost),
-        };
+    /// Holds the reservation until the job has ended.
+    pub async fn follow(self, job: JobRecord, cost: JobCost) {
         match self {
             Self::Free => {}
-            Self::Counted(counted) => counted.settle(ended.flatten()),
+            Self::Counted(counted) => counted.settle(match cost {
+                JobCost::Pending => None,
+                JobCost::Final(cost) => cost.map(MicroDollars::micro),
+            }),
             Self::Held(hold, slot) => {
-                let slot = slot.map(|RunSlotHandle(slot)| slot);
-                hold.follow(run, slot, ended).await;
+                let slot = slot.map(|JobSlotHandle(slot)| slot);
+                hold.follow(job, slot, cost).await;
             }
         }
     }

@@ -47,7 +47,7 @@ impl BudgetLedger {
         Ok(acquired.then_some(held))
     }
 
-    /// Releases the slots of dead processes and of charged runs, and returns whether there were any.
+    /// Releases the slots of dead processes and of charged jobs, and returns whether there were any.
     async fn release_abandoned(&self, key: &str) -> Result<bool, StoreError> {
         let slots = with_timeout(self.store.slots(key.to_owned())).await?;
         let open = with_timeout(self.store.reservations()).await?;

@@ -9,10 +9,9 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::time::timeout;
 
 use super::BudgetPolicy;
-use super::record::{ReservationBody, RunRecord, RunSlot};
+use super::record::{JobRecord, JobSlot, ReservationBody};
 use super::write_queue::{LedgerWrite, WriteQueue};
-use exa_mcp_model::ids;
-use exa_mcp_model::lock;
+use exa_mcp_model::{JobCost, MicroDollars, ids, lock};
 use exa_mcp_store::{
     BudgetCounters, BudgetState, LivenessGuard, ReassignOutcome, Reservation, ReserveOutcome, Slot,
     Store, StoreError, StoreFuture,
@@ -27,22 +26,15 @@ pub struct BudgetLedger {
     pub(super) policy: BudgetPolicy,
     process: OnceCell<Process>,
     pub(super) queue: WriteQueue,
-    /// The reservations of the runs that this process follows, by run key.
-    runs: Mutex<HashMap<String, Reservation>>,
-    followers: OnceLock<mpsc::UnboundedSender<OpenRun>>,
+    /// The reservations of the jobs that this process follows, by job key.
+    jobs: Mutex<HashMap<String, Reservation>>,
+    followers: OnceLock<mpsc::UnboundedSender<JobRecord>>,
 }
 
 /// The identity of this process in the store.
 struct Process {
     name: String,
     _liveness: LivenessGuard,
-}
-
-/// A run that is charged when it ends.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenRun {
-    /// The run.
-    pub run: RunRecord,
 }
 
 /// Why nothing was reserved.
@@ -62,7 +54,7 @@ impl BudgetLedger {
             store,
             policy,
             process: OnceCell::new(),
-            runs: Mutex::default(),
+            jobs: Mutex::default(),
             followers: OnceLock::new(),
         })
     }
@@ -88,13 +80,13 @@ impl BudgetLedger {
         process.is_some_and(|process| process.name == holder)
     }
 
-    /// Returns a channel of the runs to follow until they end. Only the first caller gets it.
-    pub fn runs_to_follow(&self) -> Option<mpsc::UnboundedReceiver<OpenRun>> {
+    /// Returns a channel of the jobs to follow until they end. Only the first caller gets it.
+    pub fn jobs_to_follow(&self) -> Option<mpsc::UnboundedReceiver<JobRecord>> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        // The lock is held until the sender is set, so that no run is missed or sent twice.
-        let known = lock(&self.runs);
-        for run in runs_of(&known) {
-            let _ = sender.send(OpenRun { run });
+        // The lock is held until the sender is set, so that no job is missed or sent twice.
+        let known = lock(&self.jobs);
+        for job in jobs_of(&known) {
+            let _ = sender.send(job);
         }
         self.followers.set(sender).ok().map(|()| receiver)
     }
@@ -157,7 +149,7 @@ impl BudgetLedger {
         let id = reservation.id.clone();
         let settle = LedgerWrite::Settle(reservation, body.updates(spent));
         self.write(settle).await;
-        if let Some(RunSlot { key, .. }) = slot {
+        if let Some(JobSlot { key, .. }) = slot {
             self.write(LedgerWrite::ReleaseSlot { key, id }).await;
         }
     }
@@ -176,10 +168,10 @@ impl BudgetLedger {
         self.queue.drain(limit).await;
     }
 
-    /// Charges a run that has ended, at the reserved amount if its cost is unknown. Does nothing for a run that this
+    /// Charges a job that has ended, at the reserved amount if its cost is unknown. Does nothing for a job that this
     /// process does not follow.
-    pub async fn charge_run(&self, key: &str, cost: Option<u64>) {
-        let reservation = lock(&self.runs).remove(key);
+    pub async fn charge_job(&self, key: &str, cost: Option<u64>) {
+        let reservation = lock(&self.jobs).remove(key);
         let Some(reservation) = reservation else {
             return;
         };
@@ -189,17 +181,17 @@ impl BudgetLedger {
         }
     }
 
-    /// Returns whether this process follows a run.
+    /// Returns whether this process follows a job.
     pub fn follows(&self, key: &str) -> bool {
-        lock(&self.runs).contains_key(key)
+        lock(&self.jobs).contains_key(key)
     }
 
-    /// Returns who pays for a run that is not charged yet.
+    /// Returns who pays for a job that is not charged yet.
     ///
     /// # Errors
     /// The store failed.
-    pub async fn payer_of_run(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let own = lock(&self.runs).get(key).cloned();
+    pub async fn payer_of_job(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let own = lock(&self.jobs).get(key).cloned();
         let open = match own {
             Some(own) => vec![own],
             None => with_timeout(self.store.reservations()).await?,
@@ -207,62 +199,62 @@ impl BudgetLedger {
         let mut bodies = open
             .iter()
             .filter_map(|open| ReservationBody::decode(&open.body));
-        let is_of_run =
-            |body: &ReservationBody| body.run.as_ref().is_some_and(|run| run.key == key);
-        Ok(bodies.find(is_of_run).map(|body| body.payer))
+        let is_of_job =
+            |body: &ReservationBody| body.job.as_ref().is_some_and(|job| job.key == key);
+        Ok(bodies.find(is_of_job).map(|body| body.payer))
     }
 
-    /// Returns the runs that this process follows.
-    pub fn open_runs(&self) -> Vec<RunRecord> {
-        runs_of(&lock(&self.runs)).collect()
+    /// Returns the jobs that this process follows.
+    pub fn open_jobs(&self) -> Vec<JobRecord> {
+        jobs_of(&lock(&self.jobs)).collect()
     }
 
-    /// Starts to follow a run.
-    pub(super) fn follow(&self, run: RunRecord, reservation: Reservation) {
-        let mut runs = lock(&self.runs);
-        runs.insert(run.key.clone(), reservation);
+    /// Starts to follow a job.
+    pub(super) fn follow(&self, job: JobRecord, reservation: Reservation) {
+        let mut jobs = lock(&self.jobs);
+        jobs.insert(job.key.clone(), reservation);
         if let Some(followers) = self.followers.get() {
-            // Without a receiver, another process follows the run.
-            let _ = followers.send(OpenRun { run });
+            // Without a receiver, another process follows the job.
+            let _ = followers.send(job);
         }
     }
 
-    /// Binds a reservation to a run until it ends, unless the run is already charged.
-    async fn assign_to_run(
+    /// Binds a reservation to a job until it ends, unless the job is already charged.
+    async fn assign_to_job(
         &self,
         reservation: Reservation,
         body: ReservationBody,
-        run: RunRecord,
-        ended: Option<Option<u64>>,
+        job: JobRecord,
+        cost: JobCost,
     ) {
         let current = reservation.clone();
         let body = ReservationBody {
-            run: Some(run.clone()),
+            job: Some(job.clone()),
             ..body
         };
         let changed = Reservation {
             body: body.encode(),
             ..reservation
         };
-        let claim = Some(run.key.clone());
+        let claim = Some(job.key.clone());
         let outcome = with_timeout(self.store.reassign(current, changed.clone(), claim)).await;
         match outcome {
             Ok(ReassignOutcome::Gone) => return,
             Ok(ReassignOutcome::Claimed) => {
-                tracing::info!(run = run.key, "run is already charged");
+                tracing::info!(run = job.key, "run is already charged");
                 self.settle(changed, &body, 0).await;
                 return;
             }
             Ok(ReassignOutcome::Done) => {}
-            // This process follows the run anyway; only another one could not take over.
-            Err(error) => tracing::warn!(run = run.key, %error, "cannot store a run"),
+            // This process follows the job anyway; only another one could not take over.
+            Err(error) => tracing::warn!(run = job.key, %error, "cannot store a run"),
         }
-        if let Some(cost) = ended {
-            let spent = cost.unwrap_or(changed.amount);
+        if let JobCost::Final(cost) = cost {
+            let spent = cost.map_or(changed.amount, MicroDollars::micro);
             self.settle(changed, &body, spent).await;
             return;
         }
-        if let Some(RunSlot { key, group }) = body.slot.clone() {
+        if let Some(JobSlot { key, group }) = body.slot.clone() {
             let slot = Slot {
                 key,
                 id: changed.id.clone(),
@@ -271,18 +263,18 @@ impl BudgetLedger {
                 is_durable: true,
             };
             if let Err(error) = with_timeout(self.store.acquire_slot(slot, None)).await {
-                tracing::warn!(run = run.key, %error, "cannot count a run as a call in progress");
+                tracing::warn!(run = job.key, %error, "cannot count a run as a call in progress");
             }
         }
-        self.follow(run, changed);
+        self.follow(job, changed);
     }
 }
 
-fn runs_of(open: &HashMap<String, Reservation>) -> impl Iterator<Item = RunRecord> {
+fn jobs_of(open: &HashMap<String, Reservation>) -> impl Iterator<Item = JobRecord> {
     let bodies = open
         .values()
         .map(|open| ReservationBody::decode(&open.body));
-    bodies.filter_map(|body| body?.run)
+    bodies.filter_map(|body| body?.job)
 }
 
 /// Waits for the store, at most [`STORE_TIMEOUT`].
@@ -329,17 +321,12 @@ impl BudgetHold {
         }
     }
 
-    /// Holds it until a run has ended. `ended` is the cost of a run that has already ended.
-    pub(super) async fn follow(
-        mut self,
-        run: RunRecord,
-        slot: Option<RunSlot>,
-        ended: Option<Option<u64>>,
-    ) {
+    /// Holds it until a job has ended, or settles it at the cost of a job that has already ended.
+    pub(super) async fn follow(mut self, job: JobRecord, slot: Option<JobSlot>, cost: JobCost) {
         if let Some((reservation, body)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
             let body = ReservationBody { slot, ..body };
-            finish(async move { ledger.assign_to_run(reservation, body, run, ended).await }).await;
+            finish(async move { ledger.assign_to_job(reservation, body, job, cost).await }).await;
         }
     }
 }

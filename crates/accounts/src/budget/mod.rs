@@ -10,10 +10,10 @@ mod tests;
 mod write_queue;
 
 pub(super) use account::exceeded_limit;
-pub use account::{BudgetAccount, Charge, CountedCharge, RunOutcome, RunSlotHandle, WorstCaseCost};
+pub use account::{BudgetAccount, Charge, CountedCharge, JobSlotHandle, WorstCaseCost};
 pub use call_slots::CallSlot;
-pub use ledger::{BudgetHold, BudgetLedger, OpenRun};
-pub use record::RunRecord;
+pub use ledger::{BudgetHold, BudgetLedger};
+pub use record::JobRecord;
 
 /// What to do when a budget cannot be enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,48 +15,40 @@ pub(super) struct ReservationBody {
     #[serde(rename = "v")]
     pub(super) version: u32,
     /// The token whose counters change.
-    #[serde(rename = "payer")]
     pub(super) payer: String,
     /// The user whose daily counters change.
-    #[serde(rename = "user")]
     pub(super) user: String,
     /// The day of the reservation, on which the cost is counted.
-    #[serde(rename = "day")]
     pub(super) day: String,
-    #[serde(rename = "operation")]
     pub(super) operation: String,
     /// Whether the cost is not or only partly known.
-    #[serde(rename = "unpriced", default)]
+    #[serde(default)]
     pub(super) unpriced: bool,
-    /// The run whose end determines the cost.
+    /// The job whose end determines the cost.
     #[serde(rename = "run", default, skip_serializing_if = "Option::is_none")]
-    pub(super) run: Option<RunRecord>,
-    /// The slot of the run.
-    #[serde(rename = "slot", default, skip_serializing_if = "Option::is_none")]
-    pub(super) slot: Option<RunSlot>,
+    pub(super) job: Option<JobRecord>,
+    /// The slot of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) slot: Option<JobSlot>,
 }
 
-/// The slot of a run among the calls in progress. The id of the slot is that of the reservation.
+/// The slot of a job among the calls in progress. The id of the slot is that of the reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RunSlot {
-    #[serde(rename = "key")]
+pub(super) struct JobSlot {
     pub(super) key: String,
-    /// The call that started the run; both count as one.
-    #[serde(rename = "group")]
+    /// The call that started the job; both count as one.
     pub(super) group: String,
 }
 
-/// A run at Exa.
+/// A job at Exa.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// The unique key of the run.
-    #[serde(rename = "key")]
+pub struct JobRecord {
+    /// The unique key of the job.
     pub key: String,
-    /// The operation that reads the run.
+    /// The operation that reads the job.
     #[serde(rename = "get")]
     pub get_operation: String,
     /// The arguments of that operation.
-    #[serde(rename = "arguments")]
     pub arguments: Map<String, Value>,
 }
 
@@ -69,7 +61,7 @@ impl ReservationBody {
             day: day.to_string(),
             operation: operation.to_owned(),
             unpriced,
-            run: None,
+            job: None,
             slot: None,
         }
     }
@@ -86,7 +78,7 @@ impl ReservationBody {
 
     /// Returns the counter updates for this cost.
     pub(super) fn updates(&self, microdollars: u64) -> Vec<CounterUpdate> {
-        let day = Day::parse(&self.day).unwrap_or_else(|| Day::of(crate::now()));
+        let day = Day::parse(&self.day).unwrap_or_else(|| Day::from_timestamp(crate::now()));
         let mut updates = Vec::new();
         let mut add = |name: &str, amount: u64| {
             let update = CounterUpdate {

@@ -58,13 +58,13 @@ impl BudgetLedger {
         Ok(())
     }
 
-    /// Charges an interrupted call at its reservation, or follows a run.
+    /// Charges an interrupted call at its reservation, or follows a job.
     async fn take_over(
         &self,
         current: Reservation,
         body: ReservationBody,
     ) -> Result<(), StoreError> {
-        let Some(run) = body.run.clone() else {
+        let Some(job) = body.job.clone() else {
             tracing::info!(
                 operation = body.operation,
                 "a call was in progress when its server ended; charging it at its reservation"
@@ -80,8 +80,8 @@ impl BudgetLedger {
         };
         let outcome = self.store.reassign(current, changed.clone(), None).await?;
         if outcome == ReassignOutcome::Done {
-            tracing::info!(run = run.key, "following a run of a dead server");
-            self.follow(run, changed);
+            tracing::info!(run = job.key, "following a run of a dead server");
+            self.follow(job, changed);
         }
         Ok(())
     }

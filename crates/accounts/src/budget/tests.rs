@@ -10,6 +10,7 @@ use super::*;
 use crate::daily::{Day, Spending};
 use crate::limits::TokenLimits;
 use crate::now;
+use exa_mcp_model::{JobCost, MicroDollars};
 use exa_mcp_store::{MemoryStore, Store};
 
 fn limits(per_day: f64) -> TokenLimits {
@@ -25,17 +26,21 @@ fn account(store: &Arc<MemoryStore>, per_day: f64) -> BudgetAccount {
     BudgetAccount::new(&ledger, "t", "ann", move || limits(per_day), None)
 }
 
-fn cost(microdollars: u64, starts_run: bool) -> WorstCaseCost<'static> {
+fn final_cost(microdollars: u64) -> JobCost {
+    JobCost::Final(Some(MicroDollars::new(microdollars)))
+}
+
+fn cost(microdollars: u64, starts_job: bool) -> WorstCaseCost<'static> {
     WorstCaseCost {
         operation: "search",
         microdollars,
         unpriced: false,
-        starts_run,
+        starts_job,
     }
 }
 
 async fn spent(store: &MemoryStore) -> (u64, u64) {
-    let day = Day::of(now());
+    let day = Day::from_timestamp(now());
     let subject = day.spending_subject("t");
     let counters = store.counters(Some(subject)).await.unwrap();
     let spending = Spending::from_counters(day, &counters);
@@ -43,8 +48,8 @@ async fn spent(store: &MemoryStore) -> (u64, u64) {
     (spending.today, spending.reserved_today)
 }
 
-fn run(id: &str) -> RunRecord {
-    RunRecord {
+fn run(id: &str) -> JobRecord {
+    JobRecord {
         key: format!("agent.runs.get {id}"),
         get_operation: "agent.runs.get".to_owned(),
         arguments: Map::new(),
@@ -106,28 +111,25 @@ async fn charges_a_run_once() {
     let store = Arc::new(MemoryStore::default());
     let account = account(&store, 10.0);
     let charge = account.reserve(cost(5_000_000, true)).await.unwrap();
-    charge.follow(run("a"), RunOutcome::Running).await;
+    charge.follow(run("a"), JobCost::Pending).await;
     assert_eq!(spent(&store).await, (0, 5_000_000));
     // The same start again, with the same idempotency key: the same run.
     let again = account.reserve(cost(5_000_000, true)).await.unwrap();
-    again.follow(run("a"), RunOutcome::Running).await;
+    again.follow(run("a"), JobCost::Pending).await;
     assert_eq!(spent(&store).await, (0, 5_000_000));
     // Reads of other runs are not charged.
-    account
-        .observe("agent.runs.get b", RunOutcome::Ended(Some(9)))
-        .await;
+    account.observe("agent.runs.get b", final_cost(9)).await;
     for _ in 0..3 {
         account
-            .observe("agent.runs.get a", RunOutcome::Ended(Some(2_500_000)))
+            .observe("agent.runs.get a", final_cost(2_500_000))
             .await;
     }
     assert_eq!(spent(&store).await, (2_500_000, 0));
     let late = account.reserve(cost(5_000_000, true)).await.unwrap();
-    late.follow(run("a"), RunOutcome::Ended(Some(2_500_000)))
-        .await;
+    late.follow(run("a"), final_cost(2_500_000)).await;
     assert_eq!(spent(&store).await, (2_500_000, 0));
     let other = account.reserve(cost(5_000_000, true)).await.unwrap();
-    other.follow(run("b"), RunOutcome::Ended(None)).await;
+    other.follow(run("b"), JobCost::Final(None)).await;
     assert_eq!(spent(&store).await, (7_500_000, 0));
 }
 
@@ -177,11 +179,11 @@ async fn concurrent_requests_never_exceed_a_budget() {
             match number % 5 {
                 0 => {
                     let id = number.to_string();
-                    charge.follow(run(&id), RunOutcome::Running).await;
+                    charge.follow(run(&id), JobCost::Pending).await;
                     tokio::task::yield_now().await;
                     let key = run(&id).key;
                     for _ in 0..2 {
-                        account.observe(&key, RunOutcome::Ended(Some(actual))).await;
+                        account.observe(&key, final_cost(actual)).await;
                     }
                     actual
                 }

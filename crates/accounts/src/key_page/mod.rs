@@ -125,9 +125,9 @@ impl KeyPage {
             .with_state(Arc::new(state));
         let closed = self.clone();
         let serving = axum::serve(listener, router)
-            .with_graceful_shutdown(async move { closed.wait().await });
+            .with_graceful_shutdown(async move { closed.wait_until_closed().await });
         let ended = async {
-            if timeout(LIFETIME, self.wait()).await.is_err() {
+            if timeout(LIFETIME, self.wait_until_closed()).await.is_err() {
                 self.close();
             }
             // A browser may keep an idle connection open.
@@ -161,14 +161,14 @@ impl KeyPage {
     }
 
     /// Waits until the page is no longer open.
-    async fn wait(&self) {
+    async fn wait_until_closed(&self) {
         let mut status = self.status.subscribe();
         let _ = status.wait_for(|status| *status != PageStatus::Open).await;
     }
 
     /// Waits until the page is closed and returns whether a key was entered.
-    pub async fn is_done(&self) -> bool {
-        self.wait().await;
+    pub async fn wait(&self) -> bool {
+        self.wait_until_closed().await;
         *self.status.borrow() == PageStatus::Done
     }
 }

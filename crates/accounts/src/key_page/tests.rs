@@ -74,7 +74,7 @@ async fn accepts_one_key_and_closes() {
     let response = browser.post(&origin, &body).await;
     assert_eq!(status(&response), "200", "{response}");
     assert!(!response.contains("exa-key"), "{response}");
-    assert!(browser.page.is_done().await);
+    assert!(browser.page.wait().await);
     assert_eq!(
         browser
             .keys
@@ -159,7 +159,7 @@ async fn opens_a_new_page_after_closing() {
     let first = prompt.page().await.unwrap();
     assert_eq!(prompt.page().await.unwrap().url, first.url);
     first.close();
-    assert!(!first.is_done().await);
+    assert!(!first.wait().await);
     let second = prompt.page().await.unwrap();
     assert_ne!(second.url, first.url);
 }
@@ -171,5 +171,5 @@ async fn closes_after_its_lifetime() {
     sleep(LIFETIME - Duration::from_secs(1)).await;
     assert!(page.is_open());
     sleep(Duration::from_secs(2)).await;
-    assert!(!page.is_done().await);
+    assert!(!page.wait().await);
 }

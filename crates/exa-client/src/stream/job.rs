@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Assembler, ErrorBody, StreamForm, StreamState, StreamUpdate, failure};
+use super::{Assembler, ErrorBody, StreamKind, StreamState, StreamUpdate, failure};
 use crate::text;
 
 /// The maximum length of the description of a step, in characters.
@@ -13,7 +13,7 @@ const FINAL_STATES: [&str; 4] = ["completed", "failed", "cancelled", "canceled"]
 
 /// Assembles a job from its events.
 pub(super) struct JobAssembler {
-    form: StreamForm,
+    kind: StreamKind,
     /// The operation that reads the job.
     get: Option<&'static str>,
     /// The known fields of the run or task.
@@ -22,9 +22,9 @@ pub(super) struct JobAssembler {
 }
 
 impl JobAssembler {
-    pub(super) fn new(form: StreamForm) -> Self {
+    pub(super) fn new(kind: StreamKind) -> Self {
         Self {
-            form,
+            kind,
             get: None,
             known: Map::new(),
             events: 0,
@@ -36,8 +36,8 @@ impl JobAssembler {
     }
 
     fn id(&self) -> Option<&str> {
-        let name = match self.form {
-            StreamForm::Research => "researchId",
+        let name = match self.kind {
+            StreamKind::Research => "researchId",
             _ => "id",
         };
         self.known.get(name)?.as_str()
@@ -85,8 +85,8 @@ impl Assembler for JobAssembler {
         }
         self.events += 1;
         let step = describe_step(&name, &data);
-        let is_complete = match self.form {
-            StreamForm::Research => self.take_task(&name, data),
+        let is_complete = match self.kind {
+            StreamKind::Research => self.take_task(&name, data),
             _ => self.take_run(&name, data),
         };
         if is_complete {
@@ -104,8 +104,8 @@ impl Assembler for JobAssembler {
     fn received(&self) -> Option<Value> {
         let id = self.id()?;
         let status = self.known.get("status").unwrap_or(&Value::Null);
-        Some(match self.form {
-            StreamForm::Research => json!({"researchId": id, "events": self.events}),
+        Some(match self.kind {
+            StreamKind::Research => json!({"researchId": id, "events": self.events}),
             _ => json!({"runId": id, "status": status, "events": self.events}),
         })
     }
@@ -117,8 +117,8 @@ impl Assembler for JobAssembler {
 
     fn continuing_job(&self) -> Option<String> {
         let id = self.id()?;
-        let (job, advice) = match self.form {
-            StreamForm::Research => ("research task", "without `stream`"),
+        let (job, advice) = match self.kind {
+            StreamKind::Research => ("research task", "without `stream`"),
             _ => ("run", "instead of starting another"),
         };
         Some(match self.get {

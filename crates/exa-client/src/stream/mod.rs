@@ -19,7 +19,7 @@ use super::error_body::ErrorBody;
 /// The media type of event streams.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-pub use exa_mcp_model::StreamForm;
+pub use exa_mcp_model::StreamKind;
 
 /// A part of the response that arrived before the response was complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum StreamUpdate {
 /// How to read a stream, and who receives its updates.
 #[derive(Clone)]
 pub struct StreamOptions {
-    form: StreamForm,
+    kind: StreamKind,
     structured: bool,
     /// The operation that reads the job that the stream follows.
     get: Option<&'static str>,
@@ -43,12 +43,12 @@ pub struct StreamOptions {
 impl StreamOptions {
     /// Creates options for a stream of this form. If `structured`, the text is JSON and is parsed.
     pub fn new(
-        form: StreamForm,
+        kind: StreamKind,
         structured: bool,
         listener: impl Fn(StreamUpdate) + Send + Sync + 'static,
     ) -> Self {
         Self {
-            form,
+            kind,
             structured,
             get: None,
             listener: Arc::new(listener),
@@ -63,16 +63,16 @@ impl StreamOptions {
 
     /// Returns whether the response carries the id of its request.
     fn has_request_id(&self) -> bool {
-        matches!(self.form, StreamForm::Search | StreamForm::Answer)
+        matches!(self.kind, StreamKind::Search | StreamKind::Answer)
     }
 
     fn assembler(&self) -> Box<dyn Assembler> {
-        match self.form {
-            StreamForm::Search | StreamForm::Answer => {
-                Box::new(TextAssembler::new(self.form, self.structured))
+        match self.kind {
+            StreamKind::Search | StreamKind::Answer => {
+                Box::new(TextAssembler::new(self.kind, self.structured))
             }
-            StreamForm::AgentRun | StreamForm::Research => {
-                Box::new(JobAssembler::new(self.form).with_get(self.get))
+            StreamKind::AgentRun | StreamKind::Research => {
+                Box::new(JobAssembler::new(self.kind).with_get(self.get))
             }
         }
     }
@@ -80,7 +80,7 @@ impl StreamOptions {
 
 impl fmt::Debug for StreamOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("StreamOptions").field(&self.form).finish()
+        f.debug_tuple("StreamOptions").field(&self.kind).finish()
     }
 }
 

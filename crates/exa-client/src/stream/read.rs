@@ -17,7 +17,7 @@ use super::{
     events::{Event, EventParser, EventTooLong},
 };
 use crate::{
-    Attempt, CallContext, ExaError, ExaErrorKind, blocking, response,
+    CallContext, ExaError, ExaErrorKind, RequestAttempt, blocking, response,
     retry::Effect,
     send::{Success, request_id},
     text,
@@ -39,7 +39,7 @@ pub(crate) async fn read(
     context: &CallContext,
     stream: &StreamOptions,
     mut response: Response,
-    attempt: &mut dyn Attempt,
+    attempt: &mut dyn RequestAttempt,
 ) -> Result<Success, Failure> {
     let status = response.status();
     let request_id = request_id(context, response.headers());
@@ -91,7 +91,7 @@ struct StreamReader<'a> {
     count: usize,
     unreadable: usize,
     /// Present until the started job has been reported.
-    attempt: Option<&'a mut dyn Attempt>,
+    attempt: Option<&'a mut dyn RequestAttempt>,
 }
 
 impl StreamReader<'_> {
@@ -131,7 +131,7 @@ impl StreamReader<'_> {
         if let Some(started) = self.assembler.started()
             && let Some(attempt) = self.attempt.take()
         {
-            attempt.started(&started).await;
+            attempt.on_started(&started).await;
         }
     }
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Assembler, ErrorBody, StreamForm, StreamState, StreamUpdate, failure};
+use super::{Assembler, ErrorBody, StreamKind, StreamState, StreamUpdate, failure};
 use crate::text;
 
 /// The maximum length of an incomplete text in an error, in characters.
@@ -37,7 +37,7 @@ const EVENT_FIELDS: [&str; 14] = [
 
 /// Assembles a text with its sources.
 pub(super) struct TextAssembler {
-    form: StreamForm,
+    kind: StreamKind,
     structured: bool,
     text: String,
     /// Whether the text comes from the field `answer`, either in pieces or repeated and growing.
@@ -51,9 +51,9 @@ pub(super) struct TextAssembler {
 }
 
 impl TextAssembler {
-    pub(super) fn new(form: StreamForm, structured: bool) -> Self {
+    pub(super) fn new(kind: StreamKind, structured: bool) -> Self {
         Self {
-            form,
+            kind,
             structured,
             text: String::new(),
             from_answers: false,
@@ -192,7 +192,7 @@ impl Assembler for TextAssembler {
 
     /// Searches report when they are done. For answers, a proper end of the stream is sufficient.
     fn may_end(&self) -> bool {
-        self.finished || (self.form == StreamForm::Answer && !self.text.is_empty())
+        self.finished || (self.kind == StreamKind::Answer && !self.text.is_empty())
     }
 
     fn received(&self) -> Option<Value> {
@@ -219,8 +219,8 @@ impl Assembler for TextAssembler {
     }
 
     fn into_response(self: Box<Self>, unreadable: usize) -> Value {
-        let mut response = match self.form {
-            StreamForm::Answer => self.into_answer(),
+        let mut response = match self.kind {
+            StreamKind::Answer => self.into_answer(),
             _ => self.into_search(),
         };
         if unreadable > 0 {

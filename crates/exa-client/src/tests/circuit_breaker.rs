@@ -239,11 +239,15 @@ fn only_key_errors_are_faults() {
         (500, None, Verdict::Unknown),
         (503, None, Verdict::Unknown),
     ] {
-        assert_eq!(Verdict::of(Err(&error(status, tag))), expected, "{status}");
+        assert_eq!(
+            Verdict::from_outcome(Err(&error(status, tag))),
+            expected,
+            "{status}"
+        );
     }
     let lost = ExaError::new(ExaErrorKind::Connect, "no".to_owned());
-    assert_eq!(Verdict::of(Err(&lost)), Verdict::Unknown);
-    assert_eq!(Verdict::of(Ok(())), Verdict::Accepted);
+    assert_eq!(Verdict::from_outcome(Err(&lost)), Verdict::Unknown);
+    assert_eq!(Verdict::from_outcome(Ok(())), Verdict::Accepted);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn take(
 
 #[test]
 fn assembles_a_run() {
-    let mut run = JobAssembler::new(StreamForm::AgentRun);
+    let mut run = JobAssembler::new(StreamKind::AgentRun);
     assert!(run.received().is_none() && run.continuing_job().is_none() && !run.may_end());
     let created =
         json!({"id": "agent_run_1", "object": "agent_run", "status": "queued", "query": "q"});
@@ -53,7 +53,7 @@ fn failed_and_cancelled_runs_are_responses() {
         ("agent_run.failed", "failed"),
         ("agent_run.cancelled", "cancelled"),
     ] {
-        let mut run = JobAssembler::new(StreamForm::AgentRun);
+        let mut run = JobAssembler::new(StreamKind::AgentRun);
         let end = json!({"id": "r", "status": status, "error": {"message": "no"}});
         assert_eq!(take(&mut run, name, end).unwrap(), (None, true));
         let response = Box::new(run).into_response(0);
@@ -64,7 +64,7 @@ fn failed_and_cancelled_runs_are_responses() {
 
 #[test]
 fn accepts_wrapped_events_and_sparse_final_events() {
-    let mut run = JobAssembler::new(StreamForm::AgentRun);
+    let mut run = JobAssembler::new(StreamKind::AgentRun);
     let created = json!({"id": "e1", "event": "agent_run.created", "data": {"run": {"id": "r", "status": "queued"}}});
     assert!(!take(&mut run, "message", created).unwrap().1);
     let end = json!({"id": "e2", "event": "agent_run.completed", "data": {}});
@@ -77,14 +77,14 @@ fn accepts_wrapped_events_and_sparse_final_events() {
 
 #[test]
 fn an_error_event_is_an_error() {
-    let mut run = JobAssembler::new(StreamForm::AgentRun);
+    let mut run = JobAssembler::new(StreamKind::AgentRun);
     let error = json!({"error": {"code": "TIMEOUT", "message": "too slow"}});
     assert!(take(&mut run, "error", error).is_err());
 }
 
 #[test]
 fn a_research_task_ends_with_its_output() {
-    let mut task = JobAssembler::new(StreamForm::Research);
+    let mut task = JobAssembler::new(StreamKind::Research);
     let event =
         |kind: &str| json!({"eventType": kind, "researchId": "r_1", "data": {"type": "search"}});
     let (step, is_complete) = take(&mut task, "plan-operation", event("plan-operation")).unwrap();

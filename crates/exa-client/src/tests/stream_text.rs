@@ -23,8 +23,8 @@ fn unnamed(events: &[Value]) -> Vec<(&'static str, Value)> {
     events.iter().map(named).collect()
 }
 
-fn assemble(form: StreamForm, structured: bool, events: &[Value]) -> (Value, String, bool) {
-    let mut assembler = TextAssembler::new(form, structured);
+fn assemble(kind: StreamKind, structured: bool, events: &[Value]) -> (Value, String, bool) {
+    let mut assembler = TextAssembler::new(kind, structured);
     let (updates, is_complete) = take(&mut assembler, &unnamed(events)).unwrap();
     (Box::new(assembler).into_response(0), updates, is_complete)
 }
@@ -44,7 +44,7 @@ fn assembles_chat_completion_chunks() {
         json!({"citations": [page]}),
         json!({"citations": [page], "costDollars": {"total": 0.005}, "requestId": "r1", "new": [1]}),
     ];
-    let (response, updates, is_complete) = assemble(StreamForm::Answer, false, &events);
+    let (response, updates, is_complete) = assemble(StreamKind::Answer, false, &events);
     assert_eq!(
         response,
         json!({"answer": "Exa was founded.", "citations": [page], "costDollars": {"total": 0.005},
@@ -69,7 +69,7 @@ fn assembles_typed_events() {
         json!({"type": "done", "searchTime": 12.5, "costDollars": {"total": 0.01}}),
         json!({"type": "text-delta", "delta": " never read"}),
     ];
-    let (response, updates, is_complete) = assemble(StreamForm::Search, false, &events);
+    let (response, updates, is_complete) = assemble(StreamKind::Search, false, &events);
     assert_eq!(
         response,
         json!({"requestId": "r1", "results": [{"url": "u1"}], "note": 7, "searchTime": 12.5,
@@ -81,7 +81,7 @@ fn assembles_typed_events() {
 
 #[test]
 fn uses_the_event_name_as_type() {
-    let mut assembler = TextAssembler::new(StreamForm::Search, false);
+    let mut assembler = TextAssembler::new(StreamKind::Search, false);
     let events = [
         ("text-delta", json!({"text": "a"})),
         ("stream-reset", json!({})),
@@ -102,7 +102,7 @@ fn uses_the_event_name_as_type() {
 fn prefers_the_output_of_the_last_event() {
     let done = json!({"type": "done", "output": {"content": {"a": 1}, "grounding": []}});
     let events = [json!({"type": "text-delta", "delta": "{\"a\":"}), done];
-    let (response, _, _) = assemble(StreamForm::Search, true, &events);
+    let (response, _, _) = assemble(StreamKind::Search, true, &events);
     assert_eq!(
         response["output"],
         json!({"content": {"a": 1}, "grounding": []})
@@ -112,14 +112,14 @@ fn prefers_the_output_of_the_last_event() {
 #[test]
 fn parses_structured_text() {
     let events = [chat("{\"year\":"), chat(" 2021}")];
-    let (response, _, _) = assemble(StreamForm::Answer, true, &events);
+    let (response, _, _) = assemble(StreamKind::Answer, true, &events);
     assert_eq!(response["answer"], json!({"year": 2021}));
-    let (response, _, _) = assemble(StreamForm::Answer, false, &events);
+    let (response, _, _) = assemble(StreamKind::Answer, false, &events);
     assert_eq!(response["answer"], "{\"year\": 2021}");
-    let (response, _, _) = assemble(StreamForm::Answer, true, &[chat("2021")]);
+    let (response, _, _) = assemble(StreamKind::Answer, true, &[chat("2021")]);
     assert_eq!(response["answer"], "2021");
     let whole = json!({"answer": {"year": 2021}, "citations": []});
-    let (response, _, _) = assemble(StreamForm::Answer, true, &[whole]);
+    let (response, _, _) = assemble(StreamKind::Answer, true, &[whole]);
     assert_eq!(response["answer"], json!({"year": 2021}));
 }
 
@@ -127,7 +127,7 @@ fn parses_structured_text() {
 fn accepts_growing_and_partial_answers() {
     for events in [["Exa", "Exa is", "Exa is new"], ["Exa", " is", " new"]] {
         let events = events.map(|text| json!({"answer": text}));
-        let (response, updates, _) = assemble(StreamForm::Answer, false, &events);
+        let (response, updates, _) = assemble(StreamKind::Answer, false, &events);
         assert_eq!(
             (response["answer"].as_str(), updates.as_str()),
             (Some("Exa is new"), "Exa is new")
@@ -145,7 +145,7 @@ fn recognizes_errors_in_every_format() {
     ];
     let key = crate::ApiKey::new("secret-key-1").unwrap();
     for event in events {
-        let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+        let mut assembler = TextAssembler::new(StreamKind::Answer, false);
         let error = take(&mut assembler, &unnamed(&[event])).unwrap_err();
         let error = error.into_stream_error(&key);
         assert_eq!(error.status, Some(500));
@@ -155,28 +155,28 @@ fn recognizes_errors_in_every_format() {
             "The Exa API reported a failure during the stream: out of luck"
         );
     }
-    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+    let mut assembler = TextAssembler::new(StreamKind::Answer, false);
     assert!(take(&mut assembler, &[("error", json!({"message": "x"}))]).is_err());
     assert!(take(&mut assembler, &unnamed(&[json!({"error": null})])).is_ok());
 }
 
 #[test]
 fn only_answers_may_end_without_a_final_event() {
-    let ends = |form, events: &[Value]| {
-        let mut assembler = TextAssembler::new(form, false);
+    let ends = |kind, events: &[Value]| {
+        let mut assembler = TextAssembler::new(kind, false);
         take(&mut assembler, &unnamed(events)).unwrap();
         assembler.may_end()
     };
     let finish = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
-    assert!(!ends(StreamForm::Search, &[chat("a")]));
-    assert!(ends(StreamForm::Search, &[chat("a"), finish]));
-    assert!(ends(StreamForm::Answer, &[chat("a")]));
-    assert!(!ends(StreamForm::Answer, &[]));
+    assert!(!ends(StreamKind::Search, &[chat("a")]));
+    assert!(ends(StreamKind::Search, &[chat("a"), finish]));
+    assert!(ends(StreamKind::Answer, &[chat("a")]));
+    assert!(!ends(StreamKind::Answer, &[]));
 }
 
 #[test]
 fn limits_the_received_part_in_errors() {
-    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+    let mut assembler = TextAssembler::new(StreamKind::Answer, false);
     assert_eq!(assembler.received(), None);
     let long = format!("a\u{1b}[31m\n{}", "x".repeat(9_000));
     let pages: Vec<Value> = (0..30)
@@ -198,7 +198,7 @@ fn limits_the_received_part_in_errors() {
 
 #[test]
 fn warns_about_unreadable_events() {
-    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+    let mut assembler = TextAssembler::new(StreamKind::Answer, false);
     let warned = json!({"warnings": [{"code": "A"}], "choices": [{"delta": {"content": "a"}}]});
     take(
         &mut assembler,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::{
-    ExaErrorKind, StreamForm, StreamOptions, StreamUpdate,
+    ExaErrorKind, StreamKind, StreamOptions, StreamUpdate,
     test_server::{ScriptedResponse, TestServer},
 };
 
@@ -31,10 +31,10 @@ fn last() -> String {
 /// The received updates as one text.
 type Updates = Arc<Mutex<String>>;
 
-fn listening(context: CallContext, form: StreamForm) -> (CallContext, Updates) {
+fn listening(context: CallContext, kind: StreamKind) -> (CallContext, Updates) {
     let received = Updates::default();
     let record = received.clone();
-    let stream = StreamOptions::new(form, false, move |received| {
+    let stream = StreamOptions::new(kind, false, move |received| {
         let mut record = record.lock().unwrap();
         match received {
             StreamUpdate::Text(text) => record.push_str(&text),
@@ -46,18 +46,18 @@ fn listening(context: CallContext, form: StreamForm) -> (CallContext, Updates) {
 
 async fn streamed(
     server: &TestServer,
-    form: StreamForm,
+    kind: StreamKind,
 ) -> (Result<ExaResponse, ExaError>, String) {
-    let (context, received) = listening(context(quick()), form);
+    let (context, received) = listening(context(quick()), kind);
     let outcome = call_with(&server.url(), context, Method::POST).await;
     let received = received.lock().unwrap().clone();
     (outcome, received)
 }
 
 /// Returns the error of a stream, which is not retried.
-async fn failed(scripted: ScriptedResponse, form: StreamForm) -> ExaError {
+async fn failed(scripted: ScriptedResponse, kind: StreamKind) -> ExaError {
     let server = TestServer::start([scripted]).await;
-    let (outcome, _) = streamed(&server, form).await;
+    let (outcome, _) = streamed(&server, kind).await;
     assert_eq!(server.count(), 1, "no stream is requested twice");
     outcome.unwrap_err()
 }
@@ -74,7 +74,7 @@ async fn assembles_a_stream_into_one_response() {
         .chunk("data: [DONE]\n\n")
         .chunk("");
     let server = TestServer::start([scripted]).await;
-    let (outcome, received) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, received) = streamed(&server, StreamKind::Answer).await;
     let response = outcome.unwrap();
     assert_eq!(
         response.value,
@@ -98,7 +98,7 @@ async fn chunk_boundaries_do_not_matter() {
             .chunk(&bytes[at.max(1)..])
             .chunk("");
         let server = TestServer::start([scripted]).await;
-        let (outcome, _) = streamed(&server, StreamForm::Answer).await;
+        let (outcome, _) = streamed(&server, StreamKind::Answer).await;
         assert_eq!(outcome.unwrap().value["answer"], "ä漢🙂", "cut at {at}");
     }
 }
@@ -117,7 +117,7 @@ async fn a_steady_stream_may_exceed_the_timeout() {
         Duration::from_millis(1_200),
         Arc::new(Unguarded),
     );
-    let (context, _) = listening(short, StreamForm::Answer);
+    let (context, _) = listening(short, StreamKind::Answer);
     let response = call_with(&server.url(), context, Method::POST).await;
     assert_eq!(response.unwrap().value["answer"], "aaaa");
 }
@@ -133,7 +133,7 @@ async fn a_stalled_stream_times_out() {
         Duration::from_millis(300),
         Arc::new(Unguarded),
     );
-    let (context, _) = listening(short, StreamForm::Answer);
+    let (context, _) = listening(short, StreamKind::Answer);
     let error = call_with(&server.url(), context, Method::POST)
         .await
         .unwrap_err();
@@ -157,7 +157,7 @@ async fn an_endless_stream_times_out() {
         max_stream_duration: Duration::from_millis(400),
         ..quick()
     };
-    let (context, _) = listening(context(config), StreamForm::Answer);
+    let (context, _) = listening(context(config), StreamKind::Answer);
     let error = call_with(&server.url(), context, Method::POST)
         .await
         .unwrap_err();
@@ -173,14 +173,14 @@ async fn a_truncated_stream_reports_what_was_received() {
     let broken = head().chunk(piece("half an "));
     let closed = ScriptedResponse::head(200, &[EVENTS]).send(piece("half an "));
     let ended = head().chunk(piece("half an ")).chunk("");
-    for (scripted, form) in [
-        (broken, StreamForm::Answer),
+    for (scripted, kind) in [
+        (broken, StreamKind::Answer),
         // Without chunks or a length, truncation cannot be detected.
-        (closed, StreamForm::Answer),
+        (closed, StreamKind::Answer),
         // A search ends with an event.
-        (ended, StreamForm::Search),
+        (ended, StreamKind::Search),
     ] {
-        let error = failed(scripted, form).await;
+        let error = failed(scripted, kind).await;
         assert_eq!(error.kind, ExaErrorKind::ConnectionLost, "{error}");
         let detail = error.detail.as_ref().unwrap();
         assert_eq!(
@@ -199,7 +199,7 @@ async fn a_truncated_stream_reports_what_was_received() {
 async fn an_answer_may_end_without_a_final_event() {
     let scripted = head().chunk(piece("all of it")).chunk("");
     let server = TestServer::start([scripted]).await;
-    let (outcome, _) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, _) = streamed(&server, StreamKind::Answer).await;
     assert_eq!(outcome.unwrap().value["answer"], "all of it");
 }
 
@@ -210,7 +210,7 @@ async fn an_error_event_reports_what_was_received() {
         .chunk(piece(&format!("begun {KEY}")))
         .chunk(format!("data: {failure}\n\n"))
         .chunk("");
-    let error = failed(scripted, StreamForm::Search).await;
+    let error = failed(scripted, StreamKind::Search).await;
     assert_eq!(
         (error.kind, error.status),
         (ExaErrorKind::Stream, Some(429))
@@ -233,13 +233,13 @@ async fn skips_events_that_are_not_json() {
         .chunk(last())
         .chunk("");
     let server = TestServer::start([scripted]).await;
-    let (outcome, _) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, _) = streamed(&server, StreamKind::Answer).await;
     let response = outcome.unwrap().value;
     assert_eq!(response["answer"], "ab");
     assert_eq!(response["warnings"][0]["code"], "UNREADABLE_EVENTS");
     let error = failed(
         head().chunk("data: <html>\n\n".repeat(30)).chunk(""),
-        StreamForm::Answer,
+        StreamKind::Answer,
     )
     .await;
     assert_eq!(error.kind, ExaErrorKind::NotJson);
@@ -252,7 +252,7 @@ async fn tolerates_lone_surrogates() {
         .chunk("data: {\"choices\": [{\"delta\": {\"content\": \"a\\ud83d\"}}]}\n\n")
         .chunk("data: [DONE]\n\n");
     let server = TestServer::start([scripted]).await;
-    let (outcome, _) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, _) = streamed(&server, StreamKind::Answer).await;
     assert_eq!(outcome.unwrap().value["answer"], "a\u{fffd}");
 }
 
@@ -263,13 +263,13 @@ async fn limits_the_size_of_streams() {
         max_response_bytes: 1_000,
         ..quick()
     };
-    let (context, _) = listening(context(config), StreamForm::Answer);
+    let (context, _) = listening(context(config), StreamKind::Answer);
     let error = call_with(&server.url(), context, Method::POST)
         .await
         .unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::TooLarge);
     let line = format!("data: {}\n", "x".repeat(1_000_000));
-    let error = failed(head().chunk(line.repeat(18)).chunk(""), StreamForm::Answer).await;
+    let error = failed(head().chunk(line.repeat(18)).chunk(""), StreamKind::Answer).await;
     assert_eq!(error.kind, ExaErrorKind::TooLarge);
     assert!(error.message.contains("an event"), "{error}");
 }
@@ -279,20 +279,20 @@ async fn handles_errors_before_a_stream_as_usual() {
     let busy = ScriptedResponse::new(429, &[("retry-after", "0")], r#"{"error":"busy"}"#);
     let done = head().chunk(piece("a")).chunk("data: [DONE]\n\n");
     let server = TestServer::start([busy, done]).await;
-    let (outcome, _) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, _) = streamed(&server, StreamKind::Answer).await;
     assert_eq!(
         (outcome.unwrap().value["answer"].as_str(), server.count()),
         (Some("a"), 2)
     );
     let error = failed(
         ScriptedResponse::json(400, r#"{"error":"bad query"}"#),
-        StreamForm::Answer,
+        StreamKind::Answer,
     )
     .await;
     assert_eq!(error.kind, ExaErrorKind::Api(400));
     // A server without streaming support sends the whole response.
     let server = TestServer::start([ScriptedResponse::json(200, r#"{"answer":"whole"}"#)]).await;
-    let (outcome, received) = streamed(&server, StreamForm::Answer).await;
+    let (outcome, received) = streamed(&server, StreamKind::Answer).await;
     assert_eq!(
         (outcome.unwrap().value, received),
         (json!({"answer": "whole"}), String::new())
@@ -321,7 +321,7 @@ async fn a_silent_server_times_out() {
             Duration::from_millis(200),
             Arc::new(Unguarded),
         );
-        let (context, _) = listening(short, StreamForm::Answer);
+        let (context, _) = listening(short, StreamKind::Answer);
         let error = call_with(&server.url(), context, Method::POST)
             .await
             .unwrap_err();
@@ -335,7 +335,7 @@ async fn a_truncated_run_is_not_started_twice() {
     let scripted = head().chunk(format!(
         "id: 1\nevent: agent_run.created\ndata: {created}\n\n"
     ));
-    let error = failed(scripted, StreamForm::AgentRun).await;
+    let error = failed(scripted, StreamKind::AgentRun).await;
     assert_eq!(error.kind, ExaErrorKind::Stream);
     assert!(!error.is_retryable());
     assert!(
@@ -353,7 +353,7 @@ async fn a_cancelled_call_closes_the_connection() {
     let scripted = head().chunk(piece("a")).wait(Duration::from_secs(1));
     let server =
         TestServer::start([scripted.chunk(piece("b")).wait(Duration::from_secs(60))]).await;
-    let (context, received) = listening(context(quick()), StreamForm::Answer);
+    let (context, received) = listening(context(quick()), StreamKind::Answer);
     let url = server.url();
     let call = tokio::spawn(async move { call_with(&url, context, Method::POST).await });
     while received.lock().unwrap().is_empty() {

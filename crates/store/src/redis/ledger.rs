@@ -28,13 +28,9 @@ static ACQUIRE_SLOT: LazyLock<Script> = script!("acquire_slot.lua");
 struct ReservationRecord {
     #[serde(rename = "v")]
     version: u32,
-    #[serde(rename = "holder")]
     holder: String,
-    #[serde(rename = "amount")]
     amount: u64,
-    #[serde(rename = "budgets")]
     budgets: Vec<BudgetCounters>,
-    #[serde(rename = "body")]
     body: String,
 }
 

@@ -1,4 +1,4 @@
-//! The contract of every store, and the behaviour of files.
+//! The contract of every store, and the behavior of files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod counters;
@@ -324,17 +324,16 @@ async fn files_persist_and_can_be_shared() {
     assert_eq!(ids(&third, query(None, None, 9)).await, "b a");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn concurrent_writers_of_a_file_lose_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
+/// Writes documents up to a limit of 60 from four concurrent stores.
+async fn fill_concurrently<S: Store + 'static>(open: impl Fn() -> S) {
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..4 {
-        let store = SqliteStore::new(path.clone());
+        let store = open();
         writers.spawn(async move {
             for number in 0..25 {
                 let options = WriteOptions {
                     max_documents: Some(60),
+                    time_to_live: Some(Duration::from_secs(600)),
                     ..WriteOptions::default()
                 };
                 let id = format!("{writer}-{number}");
@@ -347,6 +346,13 @@ async fn concurrent_writers_of_a_file_lose_nothing() {
         });
     }
     writers.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn concurrent_writers_of_a_file_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    fill_concurrently(|| SqliteStore::new(path.clone())).await;
     let store = SqliteStore::new(path);
     let listed = store.list(query(None, None, 1000)).await.unwrap();
     assert_eq!(listed.len(), 60, "the limit holds across processes");

@@ -10,36 +10,17 @@ fn redis_store(server: &RedisServer) -> RedisStore {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_servers_lose_nothing() {
     let server = RedisServer::start();
-    let mut writers = tokio::task::JoinSet::new();
-    for writer in 0..4 {
-        let store = redis_store(&server);
-        writers.spawn(async move {
-            for number in 0..25 {
-                let options = WriteOptions {
-                    max_documents: Some(60),
-                    time_to_live: Some(Duration::from_secs(600)),
-                    ..WriteOptions::default()
-                };
-                let id = format!("{writer}-{number}");
-                let result = store.put(key("ann", &id), String::new(), options).await;
-                assert!(
-                    matches!(result, Ok(1) | Err(StoreError::TooMany(60))),
-                    "{result:?}"
-                );
-            }
-        });
-    }
-    writers.join_all().await;
+    fill_concurrently(|| redis_store(&server)).await;
     let listed = redis_store(&server)
         .list(query(None, None, 1000))
         .await
         .unwrap();
     assert_eq!(listed.len(), 60, "the limit holds across servers");
     // Every document that expires has an expiry in Redis.
-    let all = server.say(&["KEYS", "*"]).unwrap();
+    let all = server.command(&["KEYS", "*"]).unwrap();
     let keys = all.lines().filter(|line| line.contains(":doc:"));
     for key in keys {
-        let left = server.say(&["PTTL", key]).unwrap();
+        let left = server.command(&["PTTL", key]).unwrap();
         assert!(!left.starts_with(":-"), "{key} {left}");
     }
     assert!(
@@ -82,7 +63,7 @@ async fn calls_time_out_when_redis_hangs() {
     // The next call fails immediately.
     let again = put(&store, "ann", "b").await.unwrap_err().to_string();
     assert!(again.contains("does not respond"), "{again}");
-    server.thaw();
+    server.unfreeze();
     while put(&store, "ann", "c").await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -108,7 +89,7 @@ async fn a_resent_batch_counts_once() {
     server.freeze();
     let lost = store.update_counters_once(batch(3)).await;
     assert!(lost.is_err());
-    server.thaw();
+    server.unfreeze();
     while store.update_counters_once(batch(3)).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -127,7 +108,7 @@ async fn a_process_is_alive_until_its_guard_is_dropped() {
     let (one, other) = (redis_store(&server), redis_store(&server));
     let guard = one.mark_alive("one".to_owned()).await.unwrap();
     other.check().await.unwrap();
-    let exists = || server.say(&["EXISTS", "exa-mcp:alive:one"]).unwrap();
+    let exists = || server.command(&["EXISTS", "exa-mcp:alive:one"]).unwrap();
     assert!(exists().starts_with(":1"));
     // Longer than a lease lasts without renewal.
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -217,7 +198,7 @@ async fn messages_reach_all_subscribers_of_a_database() {
 
 #[tokio::test]
 async fn the_password_is_used_and_never_displayed() {
-    let server = RedisServer::with(&["--requirepass", "hunter2"]);
+    let server = RedisServer::with_options(&["--requirepass", "hunter2"]);
     let open = |password: &str| {
         let url = format!("{}?pass={password}", server.url());
         RedisStore::new(RedisAddress::parse(&url).unwrap())
@@ -233,7 +214,7 @@ async fn the_password_is_used_and_never_displayed() {
 
 /// Reads a field of `exa-mcp:store`.
 fn store_field(server: &RedisServer, field: &str) -> String {
-    let reply = server.say(&["HGET", "exa-mcp:store", field]).unwrap();
+    let reply = server.command(&["HGET", "exa-mcp:store", field]).unwrap();
     reply.lines().last().unwrap_or_default().to_owned()
 }
 
@@ -257,7 +238,7 @@ async fn servers_share_the_epoch() {
 async fn adopts_data_without_an_epoch() {
     let server = RedisServer::start();
     put(&redis_store(&server), "ann", "a").await.unwrap();
-    server.say(&["DEL", "exa-mcp:store"]).unwrap();
+    server.command(&["DEL", "exa-mcp:store"]).unwrap();
     let store = redis_store(&server);
     assert_eq!(ids(&store, query(Some("ann"), None, 9)).await, "a");
     assert_eq!(store_field(&server, "version"), "1");
@@ -270,7 +251,7 @@ async fn rejects_data_of_another_epoch() {
     put(&store, "ann", "a").await.unwrap();
     let epoch = store_field(&server, "epoch");
     // Redis loses its data, and another server creates a new epoch.
-    server.say(&["FLUSHALL"]).unwrap();
+    server.command(&["FLUSHALL"]).unwrap();
     for _ in 0..2 {
         assert_eq!(put(&store, "ann", "b").await, Err(StoreError::Replaced));
         let updates = vec![update("ann", "calls", CounterOp::Add(3))];
@@ -290,7 +271,7 @@ async fn rejects_data_of_another_epoch() {
     put(&redis_store(&server), "ann", "c").await.unwrap();
     assert_eq!(store.verify().await, Err(StoreError::Replaced));
     server
-        .say(&["HSET", "exa-mcp:store", "epoch", &epoch])
+        .command(&["HSET", "exa-mcp:store", "epoch", &epoch])
         .unwrap();
     assert_eq!(store.verify().await, Ok(()));
     assert_eq!(store.blocking_error(), None);
@@ -302,8 +283,8 @@ async fn rejects_data_of_a_newer_program() {
     let before = redis_store(&server);
     put(&before, "ann", "a").await.unwrap();
     let raise = ["HSET", "exa-mcp:store", "version", "7", "program", "9.8.7"];
-    server.say(&raise).unwrap();
-    let all = server.say(&["DEBUG", "DIGEST"]).unwrap();
+    server.command(&raise).unwrap();
+    let all = server.command(&["DEBUG", "DIGEST"]).unwrap();
     // A server that has just started, and one that used the data before.
     for store in [redis_store(&server), before] {
         let results = [
@@ -324,6 +305,6 @@ async fn rejects_data_of_a_newer_program() {
         }
         assert!(matches!(store.blocking_error(), Some(StoreError::Newer(_))));
     }
-    let digest = server.say(&["DEBUG", "DIGEST"]).unwrap();
+    let digest = server.command(&["DEBUG", "DIGEST"]).unwrap();
     assert_eq!(digest, all, "nothing was changed");
 }

@@ -19,12 +19,12 @@ pub(super) enum CharClass {
     Blank,
     /// Is removed together with the sequence that it starts or ends.
     Control,
-    /// Depends on its neighbours.
+    /// Depends on its neighbors.
     Context,
 }
 
 impl CharClass {
-    pub(super) fn of(c: char) -> CharClass {
+    pub(super) fn from_char(c: char) -> CharClass {
         match c {
             ' '..='~' | '\n' | '\t' => CharClass::Keep,
             // The most common characters, without a table lookup.

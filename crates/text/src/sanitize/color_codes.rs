@@ -1,6 +1,6 @@
-//! Removes colour codes that have lost their escape character: `[31mfailed[0m`.
+//! Removes color codes that have lost their escape character: `[31mfailed[0m`.
 //!
-//! Brackets with digits are common in texts and code, so the conditions are strict: a colour code and a reset code
+//! Brackets with digits are common in texts and code, so the conditions are strict: a color code and a reset code
 //! in the same text, neither of them part of something else.
 
 use super::source_char::SourceChar;
@@ -8,7 +8,7 @@ use super::source_char::SourceChar;
 /// The maximum length of the parameters.
 const MAX_LENGTH: usize = 16;
 
-/// Removes colour codes if the text has both a colour and a reset.
+/// Removes color codes if the text has both a color and a reset.
 pub(super) fn strip(chars: Vec<SourceChar>) -> Vec<SourceChar> {
     let codes = find_codes(&chars);
     let has_color = codes.iter().any(|code| !code.is_reset);
@@ -29,7 +29,7 @@ pub(super) fn strip(chars: Vec<SourceChar>) -> Vec<SourceChar> {
 struct ColorCode {
     at: usize,
     length: usize,
-    /// Whether it resets the colour.
+    /// Whether it resets the color.
     is_reset: bool,
 }
 

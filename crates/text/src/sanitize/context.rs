@@ -13,7 +13,7 @@ const BLACK_FLAG: char = '\u{1f3f4}';
 /// Combining enclosing keycap.
 const KEYCAP: char = '\u{20e3}';
 
-/// Removes invisible characters without an effect on their neighbours, and excessive combining marks.
+/// Removes invisible characters without an effect on their neighbors, and excessive combining marks.
 pub(super) fn strip(chars: &[SourceChar]) -> Vec<SourceChar> {
     let mut result: Vec<SourceChar> = Vec::with_capacity(chars.len());
     let mut marks = 0;
@@ -26,7 +26,7 @@ pub(super) fn strip(chars: &[SourceChar]) -> Vec<SourceChar> {
             c if is_tag(c) => flag > 0,
             c if is_style(c) => takes_style(before, next),
             c if is_mongolian_form(c) => before.is_some_and(is_mongolian),
-            c @ (JOINER | NON_JOINER) => joins_neighbours(c, before, next, marks < MAX_MARKS),
+            c @ (JOINER | NON_JOINER) => joins_neighbors(c, before, next, marks < MAX_MARKS),
             c if is_mark(c) => {
                 marks += 1;
                 marks <= MAX_MARKS
@@ -73,8 +73,8 @@ fn is_mongolian(c: char) -> bool {
     matches!(c, '\u{1820}'..='\u{1878}' | '\u{1880}'..='\u{18aa}')
 }
 
-/// Returns whether a joiner or non-joiner has an effect. A mark counts as a neighbour only if it is allowed.
-fn joins_neighbours(c: char, before: Option<char>, next: Option<char>, allows_mark: bool) -> bool {
+/// Returns whether a joiner or non-joiner has an effect. A mark counts as a neighbor only if it is allowed.
+fn joins_neighbors(c: char, before: Option<char>, next: Option<char>, allows_mark: bool) -> bool {
     let Some(before) = before else {
         return false;
     };

@@ -17,11 +17,11 @@ pub(super) fn strip(chars: &[SourceChar]) -> Vec<SourceChar> {
             '\r' => {
                 let next = tail.first().map(|source| source.c);
                 if next != Some('\n') {
-                    result.push(source.replaced('\n'));
+                    result.push(source.with_char('\n'));
                 }
                 1
             }
-            c if CharClass::of(c) == CharClass::Control => sequence_len(c, tail),
+            c if CharClass::from_char(c) == CharClass::Control => sequence_len(c, tail),
             _ => {
                 result.push(*source);
                 1
@@ -36,7 +36,7 @@ pub(super) fn strip(chars: &[SourceChar]) -> Vec<SourceChar> {
 pub(super) fn find_open(chars: &[SourceChar]) -> Option<usize> {
     let mut rest = chars;
     while let Some((source, tail)) = rest.split_first() {
-        let is_control = source.c != '\r' && CharClass::of(source.c) == CharClass::Control;
+        let is_control = source.c != '\r' && CharClass::from_char(source.c) == CharClass::Control;
         if is_control && is_open(source.c, tail) {
             return Some(source.start());
         }
@@ -71,7 +71,7 @@ fn is_open_command(tail: &[SourceChar]) -> bool {
 
 fn is_open_string(tail: &[SourceChar]) -> bool {
     let inside = count(tail, |c| {
-        c != '\n' && CharClass::of(c) != CharClass::Control
+        c != '\n' && CharClass::from_char(c) != CharClass::Control
     });
     match tail.get(inside..) {
         None | Some([]) => true,
@@ -129,7 +129,7 @@ fn command_len(tail: &[SourceChar]) -> usize {
 /// without a terminator only the start is removed, because the remainder may be text.
 fn string_len(tail: &[SourceChar]) -> usize {
     let inside = count(tail, |c| {
-        c != '\n' && CharClass::of(c) != CharClass::Control
+        c != '\n' && CharClass::from_char(c) != CharClass::Control
     });
     let end = tail.get(inside..).unwrap_or_default();
     let mut end = end.iter().map(|source| source.c);

@@ -1,6 +1,6 @@
 //! Sanitizes text from the web.
 //!
-//! Such text may contain instructions that only a model sees, colours and links for terminals, or letters that
+//! Such text may contain instructions that only a model sees, colors and links for terminals, or letters that
 //! are displayed in another order. Only what a reader sees remains; meaning, code and emoji stay unchanged, byte
 //! for byte.
 
@@ -114,10 +114,10 @@ fn is_suspect(text: &str) -> bool {
         match c {
             '&' => entity_names::may_start(rest()),
             '[' => rest().starts_with(|c: char| c.is_ascii_digit() || c == 'm'),
-            c if c.is_ascii() => CharClass::of(c) != CharClass::Keep,
+            c if c.is_ascii() => CharClass::from_char(c) != CharClass::Keep,
             c => {
                 marks = if is_mark(c) { marks + 1 } else { 0 };
-                marks > MAX_MARKS || CharClass::of(c) != CharClass::Keep
+                marks > MAX_MARKS || CharClass::from_char(c) != CharClass::Keep
             }
         }
     })

@@ -36,7 +36,7 @@ impl SourceChar {
     }
 
     /// Returns another character at the same position.
-    pub(super) fn replaced(self, c: char) -> SourceChar {
+    pub(super) fn with_char(self, c: char) -> SourceChar {
         SourceChar {
             c,
             is_replaced: true,
@@ -70,10 +70,10 @@ pub(super) fn decode(text: &str) -> Vec<SourceChar> {
     let mut chars = text.char_indices().peekable();
     while let Some((start, c)) = chars.next() {
         let source = SourceChar::new(c, start, start + c.len_utf8());
-        let source = match CharClass::of(c) {
+        let source = match CharClass::from_char(c) {
             CharClass::Drop => continue,
-            CharClass::Line => source.replaced('\n'),
-            CharClass::Blank => source.replaced(' '),
+            CharClass::Line => source.with_char('\n'),
+            CharClass::Blank => source.with_char(' '),
             CharClass::Keep | CharClass::Control | CharClass::Context => source,
         };
         decoder.push(source, chars.peek().map(|(_, next)| *next));
@@ -184,7 +184,7 @@ impl Decoder {
             return false;
         };
         let is_removed = matches!(
-            CharClass::of(reference.c),
+            CharClass::from_char(reference.c),
             CharClass::Drop | CharClass::Line | CharClass::Blank
         );
         if is_removed || reference.c == '\r' {

@@ -24,7 +24,7 @@ impl AsciiPiece {
             [b'a'..=b'z' | b'A'..=b'Z', ..] => word(text, WordPrefix::None, 0),
             [before, letter, ..] if letter.is_ascii_alphabetic() && may_precede_word(*before) => {
                 let word_only = text.get(1..)?;
-                word(word_only, WordPrefix::of(char::from(*before)), 1)
+                word(word_only, WordPrefix::from_char(char::from(*before)), 1)
             }
             [b'0'..=b'9', ..] => digits(text),
             // A space before digits is a piece of its own.

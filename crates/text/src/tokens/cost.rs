@@ -103,7 +103,9 @@ impl CostSum {
 
     /// Returns the cost of a word with letters beyond ASCII.
     fn non_ascii_word(&mut self, letters: &str, prefix: WordPrefix) -> Cost {
-        let kana = letters.chars().any(|c| Script::of(c) == Script::Kana);
+        let kana = letters
+            .chars()
+            .any(|c| Script::from_char(c) == Script::Kana);
         let mut cost = if prefix == WordPrefix::None {
             0
         } else {
@@ -111,7 +113,7 @@ impl CostSum {
         };
         let mut before = None;
         for c in letters.chars() {
-            let script = Script::of(c);
+            let script = Script::from_char(c);
             self.count_signs(script, c, kana);
             let (start, each) = script.rate(c, kana);
             if before != Some(script) {
@@ -152,7 +154,7 @@ const PREFIX: Cost = 80;
 fn split_prefix(text: &str) -> (WordPrefix, &str) {
     let mut chars = text.chars();
     match chars.next() {
-        Some(first) if !first.is_alphabetic() => (WordPrefix::of(first), chars.as_str()),
+        Some(first) if !first.is_alphabetic() => (WordPrefix::from_char(first), chars.as_str()),
         _ => (WordPrefix::None, text),
     }
 }

@@ -30,7 +30,7 @@ const ROUNDING: Cost = 70;
 #[must_use]
 pub fn estimate(text: &str) -> usize {
     let mut sum = CostSum::default();
-    let mut pieces = Pieces::of(text);
+    let mut pieces = Pieces::new(text);
     loop {
         if let Some(piece) = pieces.next_ascii() {
             sum.add_ascii(piece);

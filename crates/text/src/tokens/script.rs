@@ -20,7 +20,7 @@ pub(super) enum Script {
 }
 
 impl Script {
-    pub(super) fn of(c: char) -> Script {
+    pub(super) fn from_char(c: char) -> Script {
         match c {
             '\0'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Script::Latin,
             '\u{370}'..='\u{3ff}' => Script::Greek,

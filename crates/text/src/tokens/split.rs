@@ -37,7 +37,7 @@ enum CharKind {
 }
 
 impl CharKind {
-    fn of(c: char) -> CharKind {
+    fn from_char(c: char) -> CharKind {
         match c {
             'a'..='z' => CharKind::Lower,
             ' ' | '\t' | '\u{b}' | '\u{c}' => CharKind::Space,
@@ -87,7 +87,7 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Pieces { rest: text }
     }
 
@@ -113,9 +113,12 @@ impl<'a> Iterator for Pieces<'a> {
 
 /// Returns the kind and the length in bytes of the first piece of a text.
 fn measure(text: &str, first: char) -> (PieceKind, usize) {
-    let class = CharKind::of(first);
+    let class = CharKind::from_char(first);
     let after = text.get(first.len_utf8()..).unwrap_or_default();
-    let next = after.chars().next().map_or(CharKind::LineEnd, CharKind::of);
+    let next = after
+        .chars()
+        .next()
+        .map_or(CharKind::LineEnd, CharKind::from_char);
     match class {
         CharKind::Upper | CharKind::Lower | CharKind::Caseless => (PieceKind::Word, word(text)),
         CharKind::Digit => (PieceKind::Digits, digits(text)),
@@ -135,7 +138,7 @@ fn word(text: &str) -> usize {
     let mut has_lowercase = false;
     let mut length = 0;
     for c in text.chars() {
-        match CharKind::of(c) {
+        match CharKind::from_char(c) {
             CharKind::Upper if has_lowercase => break,
             CharKind::Upper | CharKind::Caseless => {}
             CharKind::Lower => has_lowercase = true,
@@ -161,14 +164,14 @@ fn contraction(rest: &[u8]) -> usize {
 fn digits(text: &str) -> usize {
     let digits = text.chars().take(3);
     digits
-        .take_while(|c| CharKind::of(*c) == CharKind::Digit)
+        .take_while(|c| CharKind::from_char(*c) == CharKind::Digit)
         .map(char::len_utf8)
         .sum()
 }
 
 /// Returns the length of symbols, including subsequent line ends and slashes.
 fn marks(text: &str) -> usize {
-    let symbols = text.find(|c| CharKind::of(c) != CharKind::Other);
+    let symbols = text.find(|c| CharKind::from_char(c) != CharKind::Other);
     let symbols = symbols.unwrap_or(text.len());
     let rest = text.get(symbols..).unwrap_or_default();
     let ends = rest.find(|c| !matches!(c, '\r' | '\n' | '/'));
@@ -178,7 +181,7 @@ fn marks(text: &str) -> usize {
 /// Returns the length of white space up to its last line end, or else without the last character, which belongs to
 /// the next piece.
 fn space(text: &str) -> usize {
-    let end = text.find(|c| !CharKind::of(c).is_white());
+    let end = text.find(|c| !CharKind::from_char(c).is_white());
     let run = end.map_or(text, |end| text.get(..end).unwrap_or_default());
     if let Some(last) = run.rfind(['\r', '\n']) {
         return last + 1;

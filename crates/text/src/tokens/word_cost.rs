@@ -16,7 +16,7 @@ pub(super) enum WordPrefix {
 
 impl WordPrefix {
     /// Classifies a character.
-    pub(super) fn of(before: char) -> WordPrefix {
+    pub(super) fn from_char(before: char) -> WordPrefix {
         match before {
             ' ' => WordPrefix::None,
             '_' | '.' | '(' | '\t' | ',' | '=' | '#' | '[' | '\\' | '&' | ':' => WordPrefix::Tight,
@@ -52,7 +52,7 @@ impl Rate {
     }
 
     /// Returns the rate of a word that starts with this many capitals.
-    fn of(capitals: usize, all_capitals: bool, prefix: WordPrefix) -> &'static Rate {
+    fn for_word(capitals: usize, all_capitals: bool, prefix: WordPrefix) -> &'static Rate {
         match (prefix, capitals) {
             (WordPrefix::None, 0 | 1) => &Rate::PLAIN,
             (WordPrefix::Tight, 0 | 1) => &Rate::TIGHT,
@@ -73,7 +73,7 @@ pub(super) fn measure(text: &[u8], prefix: WordPrefix) -> (usize, Cost) {
     let capitals = text.iter().take_while(|byte| byte.is_ascii_uppercase());
     let capitals = capitals.count();
     let all_capitals = !text.get(capitals).is_some_and(u8::is_ascii_lowercase);
-    let rate = Rate::of(capitals, all_capitals, prefix);
+    let rate = Rate::for_word(capitals, all_capitals, prefix);
     let (mut letters, mut pairs, mut row) = (0, 0, NO_ROW);
     for letter in text.iter().copied() {
         if letters >= capitals && !letter.is_ascii_lowercase() {

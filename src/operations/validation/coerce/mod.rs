@@ -147,8 +147,8 @@ impl<'b> Coercer<'b> {
 
     fn object(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, path: &ArgumentPath) {
         let known = node.names();
-        // Before the names, so that a null does not block a misspelt value of the same name, and after them, because
-        // the name of a null may be misspelt.
+        // Before the names, so that a null does not block a misspelled value of the same name, and after them, because
+        // the name of a null may be misspelled.
         self.drop_nulls(node, map, path);
         if !node.is_map() {
             names::rename(map, &known, path, &mut self.notes);
@@ -226,7 +226,7 @@ impl<'b> Coercer<'b> {
     }
 
     /// Reports an unknown name. An open schema accepts any name, because the API may know it by now; but Exa silently
-    /// ignores a misspelt name, or one that belongs into a nested object.
+    /// ignores a misspelled name, or one that belongs into a nested object.
     fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, path: &ArgumentPath) {
         // Without declared names, or with names declared by the variants of a union, any name is plausible.
         let has_names = !known.is_empty() && node.branches().is_empty();
@@ -261,7 +261,7 @@ fn nested_path(node: &Node<'_>, known: &[&str], name: &str) -> Option<String> {
     paths.next().filter(|_| paths.next().is_none())
 }
 
-/// Returns the variant whose tag `map` has, even if slightly misspelt.
+/// Returns the variant whose tag `map` has, even if slightly misspelled.
 fn tagged<'n, 's>(branches: &'n [Node<'s>], map: &Map<String, Value>) -> Option<&'n Node<'s>> {
     let tag = schema::tag(branches)?;
     let given = map.get(tag)?;

@@ -34,7 +34,7 @@ pub(super) fn to_integer(node: &Node<'_>, value: &Value) -> Option<Value> {
     exact_integer(float).filter(|_| wanted)
 }
 
-/// Beyond 2^53, neighbouring integers share one float, so there is no telling which was meant.
+/// Beyond 2^53, neighboring integers share one float, so there is no telling which was meant.
 fn exact_integer(float: f64) -> Option<Value> {
     let exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     exact.then(|| Value::from(float as i64))

@@ -128,7 +128,7 @@ fn unknown_names_in_open_schemas() {
             "`contents.brandNew` is not in the spec; it was sent as it is",
         ],
     );
-    // A misspelt or misplaced name is an error, because Exa would silently ignore it.
+    // A misspelled or misplaced name is an error, because Exa would silently ignore it.
     for (operation, call, name, meant) in [
         (
             "search",
@@ -164,7 +164,7 @@ fn unknown_names_in_open_schemas() {
         let problem = format!("there is no argument `{name}`; did you mean `{meant}`?");
         assert_rejected(operation, call, &[(name, &problem)]);
     }
-    // A misspelt required argument is reported once.
+    // A misspelled required argument is reported once.
     assert_rejected(
         "search",
         json!({"querry": "x", "numResult": 500}),

@@ -1,4 +1,4 @@
-//! Sessions that move between servers that share a Redis.
+//! Sessions that move between replicas.
 
 use super::*;
 use crate::http::replicas::Replicas;
@@ -19,35 +19,42 @@ fn event_ids_resume_on_another_replica() {
         let begun = read_until(&mut cut, |_| true);
         drop(cut);
         let (id, _) = begun.last().expect("an event");
-        // While the request runs, after it has ended, and with each id that was handed out.
-        let later = rest(two, &session, id);
-        let answer: Value = match messages(&later).as_slice() {
-            [answer] => serde_json::from_str(answer).expect("JSON"),
+        // While the request runs, after it has ended, and with each event id.
+        let later = resume_to_end(two, &session, id);
+        let response: Value = match messages(&later).as_slice() {
+            [response] => serde_json::from_str(response).expect("JSON"),
             other => panic!("{version}: {other:?}"),
         };
-        assert_eq!(answer["id"], 7, "{version}: {answer}");
-        assert_eq!(answer["result"]["isError"], false, "{version}: {answer}");
-        assert_eq!(rest(two, &session, id), later, "{version}");
+        assert_eq!(response["id"], 7, "{version}: {response}");
         assert_eq!(
-            messages(&rest(one, &session, id)),
+            response["result"]["isError"], false,
+            "{version}: {response}"
+        );
+        assert_eq!(resume_to_end(two, &session, id), later, "{version}");
+        assert_eq!(
+            messages(&resume_to_end(one, &session, id)),
             messages(&later),
             "{version}"
         );
         let (last, _) = later.last().expect("an event");
-        assert_eq!(messages(&rest(two, &session, last)), [""; 0], "{version}");
-        let at_two = asked(two, &session, &request(8, "ping", json!({})));
-        let at_one = asked(one, &session, &request(9, "ping", json!({})));
+        assert_eq!(
+            messages(&resume_to_end(two, &session, last)),
+            [""; 0],
+            "{version}"
+        );
+        let at_two = request_events(two, &session, &request(8, "ping", json!({})));
+        let at_one = request_events(one, &session, &request(9, "ping", json!({})));
         let all = [begun.clone(), later, at_two, at_one].concat();
         let ids: BTreeSet<&String> = all.iter().map(|(id, _)| id).collect();
         assert_eq!(ids.len(), all.len(), "{version}: {all:?}");
         // Another user's session, and one that is unknown to both.
-        let stranger = two.session(version, &[("authorization", "Bearer b-token")]);
+        let other_session = two.session(version, &[("authorization", "Bearer b-token")]);
         for id in [id.as_str(), "00000000-1-0"] {
-            let mut fresh = resumed(two, &stranger, id);
+            let mut fresh = resume(two, &other_session, id);
             let note = tool_call(10, "create_note", note(1));
-            assert_eq!(stranger.post(&note).status, 200);
-            let told = read_until(&mut fresh, has_text("list_changed"));
-            assert_eq!(messages(&told).len(), 1, "{version}: {told:?}");
+            assert_eq!(other_session.post(&note).status, 200);
+            let received = read_until(&mut fresh, has_text("list_changed"));
+            assert_eq!(messages(&received).len(), 1, "{version}: {received:?}");
         }
     }
 }
@@ -69,7 +76,7 @@ fn request_of_a_killed_server_ends_with_an_error() {
             .collect();
         (headers, begun.last().expect("an event").0.clone())
     };
-    // It writes down that the request runs.
+    // The server stores that the request is running.
     thread::sleep(Duration::from_secs(2));
     drop(replicas.servers.remove(0));
     let mut headers: Vec<(&str, &str)> = session
@@ -77,9 +84,9 @@ fn request_of_a_killed_server_ends_with_an_error() {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     headers.extend([("accept", "text/event-stream"), ("last-event-id", &id)]);
-    let mut rest = replicas.servers[0].events("GET", "/mcp", &headers, b"");
-    let answer = rest.message();
-    assert_eq!(answer["id"], 7, "{answer}");
-    assert_eq!(answer["error"]["code"], -32603, "{answer}");
-    assert!(rest.next().is_none());
+    let mut resume_to_end = replicas.servers[0].events("GET", "/mcp", &headers, b"");
+    let response = resume_to_end.message();
+    assert_eq!(response["id"], 7, "{response}");
+    assert_eq!(response["error"]["code"], -32603, "{response}");
+    assert!(resume_to_end.next().is_none());
 }

@@ -1,21 +1,27 @@
-//! Deletions that the user agrees to first.
+//! Deletions that need the user's confirmation.
 
 use serde_json::{Value, json};
 
-use super::{Answer, BOTH, Scripted, accepted, never};
-use crate::support::{Program, Recorder, Reply};
+use super::{ClientResponse, ScriptedClient, VERSIONS, accept, no_requests};
+use crate::support::{Program, Recorder, Response};
 
-/// A server that asks before it deletes, and its upstream.
-fn careful(version: &str, capabilities: Value) -> (Scripted, Recorder) {
-    let recorder = Recorder::always(Reply::json(200, &json!({"id": "ws_1", "object": "webset"})));
+/// Starts a server that asks before it deletes, and its upstream.
+fn confirming_client(version: &str, capabilities: Value) -> (ScriptedClient, Recorder) {
+    let recorder = Recorder::always(Response::json(
+        200,
+        &json!({"id": "ws_1", "object": "webset"}),
+    ));
     let program = Program::new([])
         .env("EXA_BASE_URL", &recorder.url())
         .env("EXA_MCP_CONFIRM_DELETES", "true")
         .env("EXA_MCP_CLIENT_TIMEOUT", "1");
-    (Scripted::new(program, version, capabilities), recorder)
+    (
+        ScriptedClient::new(program, version, capabilities),
+        recorder,
+    )
 }
 
-fn forms() -> Value {
+fn form_capability() -> Value {
     json!({"elicitation": {}})
 }
 
@@ -25,19 +31,19 @@ fn delete() -> Value {
 
 #[test]
 fn delete_needs_consent() {
-    let decline = || Answer::Result(json!({"action": "decline"}));
-    let cancel = || Answer::Result(json!({"action": "cancel"}));
-    let unticked = || accepted(json!({"confirm": false}));
-    let untrue = || accepted(json!({"confirm": "true"}));
-    let nonsense = || Answer::Result(json!({"yes": 1}));
-    let silence = || Answer::Silence;
-    let answers: [&dyn Fn() -> Answer; 6] =
+    let decline = || ClientResponse::Result(json!({"action": "decline"}));
+    let cancel = || ClientResponse::Result(json!({"action": "cancel"}));
+    let unticked = || accept(json!({"confirm": false}));
+    let untrue = || accept(json!({"confirm": "true"}));
+    let nonsense = || ClientResponse::Result(json!({"yes": 1}));
+    let silence = || ClientResponse::Silence;
+    let responses: [&dyn Fn() -> ClientResponse; 6] =
         [&decline, &cancel, &unticked, &untrue, &nonsense, &silence];
-    for version in BOTH {
-        let (mut client, recorder) = careful(version, forms());
-        for answer in answers {
+    for version in VERSIONS {
+        let (mut client, recorder) = confirming_client(version, form_capability());
+        for response in responses {
             let failure = client
-                .call("manage_websets", delete(), |_, _| answer())
+                .call("manage_websets", delete(), |_, _| response())
                 .failure();
             failure.assert_code(-32004, "OPERATION_CANCELLED");
         }
@@ -53,13 +59,13 @@ fn delete_needs_consent() {
 
 #[test]
 fn consent_deletes_once() {
-    for version in BOTH {
-        let (mut client, recorder) = careful(version, forms());
-        let yes = || accepted(json!({"confirm": true}));
+    for version in VERSIONS {
+        let (mut client, recorder) = confirming_client(version, form_capability());
+        let yes = || accept(json!({"confirm": true}));
         let deleted = client.call("manage_websets", delete(), |_, _| yes());
         assert_eq!(deleted.success()["id"], "ws_1");
-        assert_eq!(recorder.only().method, "DELETE", "{version}");
-        let (_, params) = &client.asked[0];
+        assert_eq!(recorder.only_request().method, "DELETE", "{version}");
+        let (_, params) = &client.requests[0];
         assert!(params["message"].to_string().contains("ws_1"), "{params}");
         let field = &params["requestedSchema"]["properties"]["confirm"];
         assert_eq!(
@@ -71,23 +77,31 @@ fn consent_deletes_once() {
 
 #[test]
 fn reads_and_clients_without_elicitation_proceed() {
-    for version in BOTH {
-        let (mut client, recorder) = careful(version, forms());
+    for version in VERSIONS {
+        let (mut client, recorder) = confirming_client(version, form_capability());
         let get = json!({"operation": "websets.get", "args": {"websetId": "ws_1"}});
-        assert!(!client.call("manage_websets", get, never).is_error);
+        assert!(!client.call("manage_websets", get, no_requests).is_error);
         recorder.take();
-        let (mut client, recorder) = careful(version, json!({"sampling": {}}));
-        assert!(!client.call("manage_websets", delete(), never).is_error);
-        assert_eq!(recorder.only().method, "DELETE");
+        let (mut client, recorder) = confirming_client(version, json!({"sampling": {}}));
+        assert!(
+            !client
+                .call("manage_websets", delete(), no_requests)
+                .is_error
+        );
+        assert_eq!(recorder.only_request().method, "DELETE");
     }
 }
 
 #[test]
 fn confirmation_can_be_disabled() {
-    let recorder = Recorder::always(Reply::json(200, &json!({"id": "ws_1"})));
+    let recorder = Recorder::always(Response::json(200, &json!({"id": "ws_1"})));
     let program = Program::new([]).env("EXA_BASE_URL", &recorder.url());
-    let mut client = Scripted::new(program, BOTH[0], forms());
-    assert!(!client.call("manage_websets", delete(), never).is_error);
+    let mut client = ScriptedClient::new(program, VERSIONS[0], form_capability());
+    assert!(
+        !client
+            .call("manage_websets", delete(), no_requests)
+            .is_error
+    );
     let slip = Program::new(["tools"])
         .env("EXA_MCP_CONFIRM_DELETES", "ture")
         .run();

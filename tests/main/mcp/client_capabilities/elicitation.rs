@@ -1,11 +1,11 @@
-//! Missing arguments: asked for by a form, or told with the call that would do.
+//! Missing arguments: requested by elicitation, or reported with a valid example.
 
 use serde_json::{Value, json};
 
-use super::{Answer, BOTH, Scripted, accepted, never};
+use super::{ClientResponse, ScriptedClient, VERSIONS, accept, no_requests};
 use crate::support::McpServer;
 
-fn forms() -> Value {
+fn form_capability() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
@@ -13,22 +13,22 @@ fn get_webset() -> Value {
     json!({"operation": "websets.get", "output_format": "json"})
 }
 
-/// A webset to be asked for.
-fn webset(client: &mut Scripted) -> Value {
+/// Creates a webset.
+fn webset(client: &mut ScriptedClient) -> Value {
     let create = json!({"operation": "websets.create", "output_format": "json",
         "args": {"search": {"query": "heat pumps", "count": 1}}});
-    client.call("manage_websets", create, never).success()["id"].clone()
+    client.call("manage_websets", create, no_requests).success()["id"].clone()
 }
 
 #[test]
 fn missing_argument_is_elicited() {
-    for version in BOTH {
-        let mut client = Scripted::sandboxed("default", version, forms());
+    for version in VERSIONS {
+        let mut client = ScriptedClient::sandboxed("default", version, form_capability());
         let id = webset(&mut client);
-        let give = || accepted(json!({"websetId": id, "unasked": true}));
+        let give = || accept(json!({"websetId": id, "unasked": true}));
         let got = client.call("manage_websets", get_webset(), |_, _| give());
         assert_eq!(got.success()["id"], id, "{version}");
-        let (method, params) = &client.asked[0];
+        let (method, params) = &client.requests[0];
         assert_eq!(method, "elicitation/create");
         assert!(params["message"].to_string().contains("websets.get"));
         let schema = &params["requestedSchema"];
@@ -57,41 +57,47 @@ fn every_tool_kind_elicits() {
             "query",
         ),
     ] {
-        let mut client = Scripted::sandboxed(tools, BOTH[0], forms());
+        let mut client = ScriptedClient::sandboxed(tools, VERSIONS[0], form_capability());
         client.call(tool, arguments, |_, _| {
-            accepted(json!({missing: "heat pumps"}))
+            accept(json!({missing: "heat pumps"}))
         });
-        let schema = &client.asked[0].1["requestedSchema"];
+        let schema = &client.requests[0].1["requestedSchema"];
         assert_eq!(schema["required"], json!([missing]), "{tool}");
-        assert_eq!(client.asked.len(), 1, "{tool}");
+        assert_eq!(client.requests.len(), 1, "{tool}");
     }
 }
 
 #[test]
 fn declined_elicitation_ends_the_call_cleanly() {
-    let decline = || Answer::Result(json!({"action": "decline"}));
-    let cancel = || Answer::Result(json!({"action": "cancel"}));
-    let answers: [(&dyn Fn() -> Answer, &str); 2] =
+    let decline = || ClientResponse::Result(json!({"action": "decline"}));
+    let cancel = || ClientResponse::Result(json!({"action": "cancel"}));
+    let responses: [(&dyn Fn() -> ClientResponse, &str); 2] =
         [(&decline, "declined"), (&cancel, "dismissed the request")];
-    for version in BOTH {
-        let mut client = Scripted::sandboxed("default", version, forms());
-        for (answer, word) in answers {
-            let failure = client.call("manage_websets", get_webset(), |_, _| answer());
+    for version in VERSIONS {
+        let mut client = ScriptedClient::sandboxed("default", version, form_capability());
+        for (response, word) in responses {
+            let failure = client.call("manage_websets", get_webset(), |_, _| response());
             let failure = failure.failure();
             failure.assert_code(-32602, "INVALID_PARAMS");
-            failure.assert_says(&[word, "input_required", "retryWith"]);
+            failure.assert_contains(&[word, "input_required", "retryWith"]);
         }
-        assert_eq!(client.asked.len(), 2, "{version}");
+        assert_eq!(client.requests.len(), 2, "{version}");
     }
 }
 
 #[test]
 fn failed_elicitation_ends_the_call_cleanly() {
-    let mut client = Scripted::sandboxed("default", BOTH[0], forms());
-    let silent = client.call("manage_websets", get_webset(), |_, _| Answer::Silence);
-    silent.failure().assert_says(&["in time"]);
-    // The question was taken back.
-    let methods: Vec<&str> = client.told.iter().map(|(method, _)| &**method).collect();
+    let mut client = ScriptedClient::sandboxed("default", VERSIONS[0], form_capability());
+    let silent = client.call("manage_websets", get_webset(), |_, _| {
+        ClientResponse::Silence
+    });
+    silent.failure().assert_contains(&["in time"]);
+    // The elicitation was cancelled.
+    let methods: Vec<&str> = client
+        .notifications
+        .iter()
+        .map(|(method, _)| &**method)
+        .collect();
     assert_eq!(methods, ["notifications/cancelled"]);
     let odd = [
         json!({}),
@@ -102,32 +108,34 @@ fn failed_elicitation_ends_the_call_cleanly() {
         json!(5),
     ];
     for odd in odd {
-        let answer = |_: &str, _: &Value| Answer::Result(odd.clone());
+        let response = |_: &str, _: &Value| ClientResponse::Result(odd.clone());
         let failure = client
-            .call("manage_websets", get_webset(), answer)
+            .call("manage_websets", get_webset(), response)
             .failure();
-        failure.assert_says(&["retryWith"]);
+        failure.assert_contains(&["retryWith"]);
     }
-    let failed = client.call("manage_websets", get_webset(), |_, _| Answer::Error(-32601));
-    failed.failure().assert_says(&["-32601"]);
-    // A value of the wrong kind is explained like any other.
+    let failed = client.call("manage_websets", get_webset(), |_, _| {
+        ClientResponse::Error(-32601)
+    });
+    failed.failure().assert_contains(&["-32601"]);
+    // A value of the wrong type is reported like any other.
     let wrong = client.call("manage_websets", get_webset(), |_, _| {
-        accepted(json!({"websetId": {"a": 1}}))
+        accept(json!({"websetId": {"a": 1}}))
     });
     assert_eq!(wrong.failure().fields(), ["websetId"]);
 }
 
 #[test]
 fn values_that_fit_no_form_are_not_elicited() {
-    for version in BOTH {
-        let mut client = Scripted::sandboxed("default", version, forms());
+    for version in VERSIONS {
+        let mut client = ScriptedClient::sandboxed("default", version, form_capability());
         // A list, an object, and an argument that is wrong rather than missing.
         for call in [
             json!({"operation": "enrichments.create", "args": {"websetId": "w", "description": 5, "format": "odd"}}),
             json!({"operation": "webhooks.create", "args": {"url": "https://example.com/hook"}}),
             json!({"operation": "monitors.create", "args": {"websetId": "w"}}),
         ] {
-            let failure = client.call("manage_websets", call, never).failure();
+            let failure = client.call("manage_websets", call, no_requests).failure();
             failure.assert_code(-32602, "INVALID_PARAMS");
         }
     }
@@ -153,7 +161,7 @@ fn without_elicitation_the_error_shows_a_valid_call() {
             json!({"tool": "items_list", "arguments": {"limit": 5, "websetId": "<your websetId>"}}),
         ),
     ] {
-        let failure = server.call_plainly(tool, arguments).failure();
+        let failure = server.call_raw(tool, arguments).failure();
         failure.assert_code(-32602, "INVALID_PARAMS");
         assert_eq!(failure.error["reason"], "input_required");
         assert_eq!(failure.error["missing"], json!(["websetId"]));
@@ -163,7 +171,7 @@ fn without_elicitation_the_error_shows_a_valid_call() {
 
 #[test]
 fn cancelled_call_withdraws_its_elicitation() {
-    let mut client = Scripted::sandboxed("default", BOTH[0], forms());
+    let mut client = ScriptedClient::sandboxed("default", VERSIONS[0], form_capability());
     let call = json!({"name": "manage_websets", "arguments": get_webset()});
     let id = client.server.send("tools/call", call);
     let question = client.server.next();

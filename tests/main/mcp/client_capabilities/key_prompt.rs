@@ -1,38 +1,41 @@
-//! A missing key: asked for on a page of this machine, never in a form.
+//! A missing API key: requested on a local web page, never by form elicitation.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{Answer, BOTH, Scripted, never};
-use crate::support::{Program, Recorder, Reply, STATELESS, USUAL};
+use super::{ClientResponse, ScriptedClient, VERSIONS, no_requests};
+use crate::support::{DEFAULT_VERSION, Program, Recorder, Response, STATELESS_VERSION};
 
-/// What a user enters.
+/// The key that the user enters.
 const ENTERED: &str = "entered-key-0123456789";
 
-fn pages() -> Value {
+fn url_capability() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}})
 }
 
-/// A server without a key, and its upstream.
-fn keyless(version: &str, capabilities: Value) -> (Scripted, Recorder) {
-    let recorder = Recorder::always(Reply::json(200, &json!({"results": [], "data": []})));
+/// Starts a server without a key, and its upstream.
+fn client_without_key(version: &str, capabilities: Value) -> (ScriptedClient, Recorder) {
+    let recorder = Recorder::always(Response::json(200, &json!({"results": [], "data": []})));
     let program = Program::new([])
-        .without("EXA_API_KEY")
+        .env_remove("EXA_API_KEY")
         .env("EXA_BASE_URL", &recorder.url())
         .env("EXA_MCP_LOG_LEVEL", "debug")
         .env("EXA_MCP_CLIENT_TIMEOUT", "1");
-    (Scripted::new(program, version, capabilities), recorder)
+    (
+        ScriptedClient::new(program, version, capabilities),
+        recorder,
+    )
 }
 
 fn search() -> Value {
     json!({"query": "heat pumps", "fresh": true})
 }
 
-/// One request of a browser; nothing comes back where nobody listens.
+/// Sends a browser's request; returns an empty string if nothing listens.
 fn browse(url: &str, method: &str, form: &str) -> String {
-    try_browse(url, method, form).expect("an answer")
+    try_browse(url, method, form).expect("a response")
 }
 
 fn try_browse(url: &str, method: &str, form: &str) -> io::Result<String> {
@@ -48,9 +51,9 @@ fn try_browse(url: &str, method: &str, form: &str) -> io::Result<String> {
         form.len()
     );
     stream.write_all(head.as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    let mut body = String::new();
+    stream.read_to_string(&mut body)?;
+    Ok(body)
 }
 
 /// Opens the page and enters a key.
@@ -70,8 +73,8 @@ fn address(params: &Value) -> String {
 
 #[test]
 fn key_entered_on_a_page_continues_the_call() {
-    for version in BOTH {
-        let (mut client, recorder) = keyless(version, pages());
+    for version in VERSIONS {
+        let (mut client, recorder) = client_without_key(version, url_capability());
         let mut url = String::new();
         let outcome = client.call("web_search_exa", search(), |method, params| {
             assert_eq!(
@@ -80,32 +83,42 @@ fn key_entered_on_a_page_continues_the_call() {
             );
             url = address(params);
             enter(&url, ENTERED);
-            Answer::Result(json!({"action": "accept"}))
+            ClientResponse::Result(json!({"action": "accept"}))
         });
         assert!(!outcome.is_error, "{}", outcome.text);
-        assert_eq!(recorder.only().header("x-api-key"), [ENTERED]);
-        // The key is there for the next call, and the page is gone.
-        assert!(!client.call("web_search_exa", search(), never).is_error);
+        assert_eq!(recorder.only_request().header("x-api-key"), [ENTERED]);
+        // The next call uses the key, and the page is closed.
+        assert!(
+            !client
+                .call("web_search_exa", search(), no_requests)
+                .is_error
+        );
         let again = browse(&url, "GET", "");
         assert!(
             again.is_empty() || again.starts_with("HTTP/1.1 410"),
             "{again}"
         );
-        if version == USUAL {
-            let (method, params) = client.told.first().expect("a message");
+        if version == DEFAULT_VERSION {
+            let (method, params) = client.notifications.first().expect("a message");
             assert_eq!(method, "notifications/elicitation/complete");
-            assert_eq!(params["elicitationId"], client.asked[0].1["elicitationId"]);
+            assert_eq!(
+                params["elicitationId"],
+                client.requests[0].1["elicitationId"]
+            );
         }
-        let ended = client.server.end();
+        let ended = client.server.shut_down();
         assert!(!ended.stderr.contains(ENTERED), "{}", ended.stderr);
     }
 }
 
 #[test]
 fn key_is_never_requested_by_form() {
-    for version in BOTH {
-        let (mut client, recorder) = keyless(version, json!({"elicitation": {"form": {}}}));
-        let failure = client.call("web_search_exa", search(), never).failure();
+    for version in VERSIONS {
+        let (mut client, recorder) =
+            client_without_key(version, json!({"elicitation": {"form": {}}}));
+        let failure = client
+            .call("web_search_exa", search(), no_requests)
+            .failure();
         failure.assert_code(-32002, "AUTHENTICATION_ERROR");
         assert!(recorder.take().is_empty());
     }
@@ -113,18 +126,18 @@ fn key_is_never_requested_by_form() {
 
 #[test]
 fn declining_closes_the_key_page() {
-    for version in BOTH {
-        let (mut client, recorder) = keyless(version, pages());
+    for version in VERSIONS {
+        let (mut client, recorder) = client_without_key(version, url_capability());
         for action in ["decline", "cancel"] {
             let mut url = String::new();
             let outcome = client.call("web_search_exa", search(), |_, params| {
                 url = address(params);
-                Answer::Result(json!({"action": action}))
+                ClientResponse::Result(json!({"action": action}))
             });
             outcome
                 .failure()
                 .assert_code(-32002, "AUTHENTICATION_ERROR");
-            // Whoever connects while the page is being closed is cut off.
+            // A connection that arrives while the page closes is reset.
             let cut = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
             match try_browse(&url, "GET", "") {
                 Ok(page) => assert!(
@@ -140,14 +153,14 @@ fn declining_closes_the_key_page() {
 
 #[test]
 fn failed_key_prompt_ends_the_call_cleanly() {
-    let (mut client, recorder) = keyless(USUAL, pages());
-    let silence = client.call("web_search_exa", search(), |_, _| Answer::Silence);
+    let (mut client, recorder) = client_without_key(DEFAULT_VERSION, url_capability());
+    let silence = client.call("web_search_exa", search(), |_, _| ClientResponse::Silence);
     silence
         .failure()
         .assert_code(-32002, "AUTHENTICATION_ERROR");
     for odd in [json!({}), json!({"action": "maybe"}), json!([])] {
         let outcome = client.call("web_search_exa", search(), |_, _| {
-            Answer::Result(odd.clone())
+            ClientResponse::Result(odd.clone())
         });
         outcome
             .failure()
@@ -158,49 +171,57 @@ fn failed_key_prompt_ends_the_call_cleanly() {
 
 #[test]
 fn late_key_is_awaited_per_protocol_version() {
-    let accept = || Answer::Result(json!({"action": "accept"}));
-    // 2025-11-25 has an error that names the page, and tells when it is done.
-    let (mut client, recorder) = keyless(USUAL, pages());
-    let answer = client.ask("web_search_exa", search(), |_, _| accept());
-    assert_eq!(answer["error"]["code"], -32042, "{answer}");
-    let elicitation = answer["error"]["data"]["elicitations"][0].clone();
+    let accept = || ClientResponse::Result(json!({"action": "accept"}));
+    // 2025-11-25 has an error with the URL, and a notification when the elicitation is complete.
+    let (mut client, recorder) = client_without_key(DEFAULT_VERSION, url_capability());
+    let body = client.request("web_search_exa", search(), |_, _| accept());
+    assert_eq!(body["error"]["code"], -32042, "{body}");
+    let elicitation = body["error"]["data"]["elicitations"][0].clone();
     assert_eq!(elicitation["mode"], "url");
     enter(&address(&elicitation), ENTERED);
     let done = client
         .server
         .notification("notifications/elicitation/complete");
     assert_eq!(done["elicitationId"], elicitation["elicitationId"]);
-    assert!(!client.call("web_search_exa", search(), never).is_error);
-    assert_eq!(recorder.only().header("x-api-key"), [ENTERED]);
-    // Later versions have none: the result says where to go, and the page stays open.
-    let (mut client, recorder) = keyless(STATELESS, pages());
+    assert!(
+        !client
+            .call("web_search_exa", search(), no_requests)
+            .is_error
+    );
+    assert_eq!(recorder.only_request().header("x-api-key"), [ENTERED]);
+    // Later versions have no such error: the result contains the URL, and the page stays open.
+    let (mut client, recorder) = client_without_key(STATELESS_VERSION, url_capability());
     let failure = client
         .call("web_search_exa", search(), |_, _| accept())
         .failure();
     failure.assert_code(-32042, "URL_ELICITATION_REQUIRED");
     enter(&address(&failure.error), ENTERED);
-    assert!(!client.call("web_search_exa", search(), never).is_error);
-    assert_eq!(recorder.only().header("x-api-key"), [ENTERED]);
+    assert!(
+        !client
+            .call("web_search_exa", search(), no_requests)
+            .is_error
+    );
+    assert_eq!(recorder.only_request().header("x-api-key"), [ENTERED]);
 }
 
 #[test]
 fn reading_a_webset_without_a_key_links_the_page() {
-    let (mut client, _recorder) = keyless(USUAL, pages());
+    let (mut client, _recorder) = client_without_key(DEFAULT_VERSION, url_capability());
     let read = json!({"uri": "exa://websets/ws_1"});
-    let answer = client.server.ask("resources/read", read.clone());
-    assert_eq!(answer["error"]["code"], -32042, "{answer}");
-    let elicitation = answer["error"]["data"]["elicitations"][0].clone();
+    let body = client.server.request("resources/read", read.clone());
+    assert_eq!(body["error"]["code"], -32042, "{body}");
+    let elicitation = body["error"]["data"]["elicitations"][0].clone();
     enter(&address(&elicitation), ENTERED);
     client
         .server
         .notification("notifications/elicitation/complete");
-    let answer = client.server.ask("resources/read", read);
-    assert!(answer.get("result").is_some(), "{answer}");
+    let body = client.server.request("resources/read", read);
+    assert!(body.get("result").is_some(), "{body}");
 }
 
 #[test]
 fn concurrent_calls_share_one_key_prompt() {
-    let (mut client, recorder) = keyless(USUAL, pages());
+    let (mut client, recorder) = client_without_key(DEFAULT_VERSION, url_capability());
     let call = |query: &str| json!({"name": "web_search_exa", "arguments": {"query": query}});
     let first = client.server.send("tools/call", call("first"));
     let question = client.server.next();
@@ -211,7 +232,7 @@ fn concurrent_calls_share_one_key_prompt() {
     let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
     client.server.write(reply.to_string().as_bytes());
     for id in [first, second] {
-        let outcome = crate::support::Outcome::of(&client.server.answer(&id));
+        let outcome = crate::support::Outcome::from_response(&client.server.response(&id));
         assert!(!outcome.is_error, "{}", outcome.text);
     }
     assert_eq!(recorder.take().len(), 2);

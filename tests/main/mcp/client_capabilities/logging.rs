@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{KEY, McpServer, Program, Recorder, Reply, STATELESS, USUAL};
+use crate::support::{
+    API_KEY, DEFAULT_VERSION, McpServer, Program, Recorder, Response, STATELESS_VERSION,
+};
 
 const MESSAGE: &str = "notifications/message";
 
@@ -11,8 +13,8 @@ fn recorded(recorder: &Recorder, version: &str) -> McpServer {
     McpServer::connect(program, version)
 }
 
-fn fine() -> Recorder {
-    Recorder::always(Reply::json(
+fn success_response() -> Recorder {
+    Recorder::always(Response::json(
         200,
         &json!({"results": [{"title": "the answer"}]}),
     ))
@@ -21,13 +23,13 @@ fn fine() -> Recorder {
 fn search(server: &mut McpServer, query: &str) -> Value {
     let arguments = json!({"query": query, "fresh": true});
     let call = json!({"name": "web_search_exa", "arguments": arguments});
-    server.ask("tools/call", call)
+    server.request("tools/call", call)
 }
 
-/// The messages that have come.
+/// Returns the log messages received so far.
 fn messages(server: &mut McpServer) -> Vec<Value> {
     let mut messages = Vec::new();
-    while let Some(message) = server.soon(MESSAGE) {
+    while let Some(message) = server.try_notification(MESSAGE) {
         messages.push(message);
     }
     messages
@@ -35,8 +37,8 @@ fn messages(server: &mut McpServer) -> Vec<Value> {
 
 #[test]
 fn no_log_messages_without_a_level() {
-    for version in [USUAL, STATELESS] {
-        let recorder = fine();
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
+        let recorder = success_response();
         let mut server = recorded(&recorder, version);
         search(&mut server, "heat pumps");
         assert_eq!(messages(&mut server), Vec::<Value>::new(), "{version}");
@@ -45,8 +47,8 @@ fn no_log_messages_without_a_level() {
 
 #[test]
 fn log_level_is_a_threshold() {
-    for version in [USUAL, STATELESS] {
-        let recorder = fine();
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
+        let recorder = success_response();
         let mut server = recorded(&recorder, version);
         for (level, expected) in [
             ("emergency", 0),
@@ -61,26 +63,26 @@ fn log_level_is_a_threshold() {
         ] {
             server.set_log_level(level);
             search(&mut server, "heat pumps");
-            let told = messages(&mut server);
-            assert_eq!(told.len(), expected, "{version} {level}: {told:?}");
+            let logged = messages(&mut server);
+            assert_eq!(logged.len(), expected, "{version} {level}: {logged:?}");
         }
     }
 }
 
 #[test]
 fn log_messages_report_failures_without_content() {
-    for version in [USUAL, STATELESS] {
-        let recorder = Recorder::replies([
-            Reply::json(429, &json!({"error": "slow down"})).header("retry-after", "0"),
-            Reply::json(200, &json!({"results": [{"title": "the answer"}]})),
-            Reply::json(400, &json!({"error": "bad luck"})),
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
+        let recorder = Recorder::responses([
+            Response::json(429, &json!({"error": "slow down"})).header("retry-after", "0"),
+            Response::json(200, &json!({"results": [{"title": "the answer"}]})),
+            Response::json(400, &json!({"error": "bad luck"})),
         ]);
         let mut server = recorded(&recorder, version);
         server.set_log_level("info");
         search(&mut server, "what the user asked");
         search(&mut server, "what the user asked");
-        let told = messages(&mut server);
-        let words: Vec<_> = told
+        let logged = messages(&mut server);
+        let words: Vec<_> = logged
             .iter()
             .map(|it| it["data"]["message"].clone())
             .collect();
@@ -89,13 +91,13 @@ fn log_messages_report_failures_without_content() {
             ["request failed; retrying", "answered", "failed"],
             "{version}"
         );
-        let levels: Vec<_> = told.iter().map(|it| it["level"].clone()).collect();
+        let levels: Vec<_> = logged.iter().map(|it| it["level"].clone()).collect();
         assert_eq!(levels, ["info", "info", "warning"]);
-        assert_eq!(told[2]["data"]["status"], 400);
-        assert_eq!(told[1]["data"]["operation"], "search");
-        assert!(told.iter().all(|it| it["logger"] == "exa-mcp-server"));
-        let all = json!(told).to_string();
-        for secret in [KEY, "the user asked", "the answer", "bad luck"] {
+        assert_eq!(logged[2]["data"]["status"], 400);
+        assert_eq!(logged[1]["data"]["operation"], "search");
+        assert!(logged.iter().all(|it| it["logger"] == "exa-mcp-server"));
+        let all = json!(logged).to_string();
+        for secret in [API_KEY, "the user asked", "the answer", "bad luck"] {
             assert!(!all.contains(secret), "{secret} in {all}");
         }
     }
@@ -103,8 +105,8 @@ fn log_messages_report_failures_without_content() {
 
 #[test]
 fn log_messages_precede_the_result() {
-    let recorder = fine();
-    let mut server = recorded(&recorder, STATELESS);
+    let recorder = success_response();
+    let mut server = recorded(&recorder, STATELESS_VERSION);
     server.set_log_level("debug");
     let arguments = json!({"query": "heat pumps"});
     let id = server.send(
@@ -121,21 +123,21 @@ fn log_messages_precede_the_result() {
 fn unknown_log_levels_are_rejected() {
     let mut server = McpServer::sandboxed(&[]);
     for level in [json!("loud"), json!(5), Value::Null] {
-        let answer = server.ask("logging/setLevel", json!({"level": level}));
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let body = server.request("logging/setLevel", json!({"level": level}));
+        assert_eq!(body["error"]["code"], -32602, "{body}");
     }
-    let mut server = McpServer::connect(Program::new(["--sandbox"]), STATELESS);
+    let mut server = McpServer::connect(Program::new(["--sandbox"]), STATELESS_VERSION);
     server.set_log_level("loud");
-    let answer = search(&mut server, "heat pumps");
-    assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    let answer = server.ask("logging/setLevel", json!({"level": "info"}));
-    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let body = search(&mut server, "heat pumps");
+    assert_eq!(body["error"]["code"], -32602, "{body}");
+    let body = server.request("logging/setLevel", json!({"level": "info"}));
+    assert_eq!(body["error"]["code"], -32601, "{body}");
 }
 
 #[test]
 fn log_messages_are_rate_limited() {
-    let recorder = fine();
-    let mut server = recorded(&recorder, USUAL);
+    let recorder = success_response();
+    let mut server = recorded(&recorder, DEFAULT_VERSION);
     server.set_log_level("debug");
     for number in 0..100 {
         let arguments = json!({"query": format!("heat pumps {number}")});
@@ -144,16 +146,16 @@ fn log_messages_are_rate_limited() {
             json!({"name": "web_search_exa", "arguments": arguments}),
         );
     }
-    let mut told = 0;
+    let mut logged = 0;
     for _ in 0..100 {
         loop {
             let message = server.next();
             match message.get("id") {
                 Some(_) => break,
-                None => told += 1,
+                None => logged += 1,
             }
         }
     }
-    told += messages(&mut server).len();
-    assert!((50..180).contains(&told), "{told} of 200 messages");
+    logged += messages(&mut server).len();
+    assert!((50..180).contains(&logged), "{logged} of 200 messages");
 }

@@ -1,4 +1,4 @@
-//! What the server asks of its client, in both eras, and what becomes of every kind of answer.
+//! Requests of the server to its client, with sessions and stateless, and the handling of every kind of response.
 
 mod delete_confirmation;
 mod elicitation;
@@ -12,79 +12,80 @@ mod tasks;
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Outcome, Program, STATELESS, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Outcome, Program, STATELESS_VERSION};
 
-/// Both ways in which a client is asked.
-const BOTH: [&str; 2] = [USUAL, STATELESS];
+/// One version with server requests and one with multi-round-trip requests.
+const VERSIONS: [&str; 2] = [DEFAULT_VERSION, STATELESS_VERSION];
 
-/// Rounds of a call after which a test gives up.
-const MOST_ROUNDS: usize = 20;
+/// The maximum number of rounds of a call.
+const MAX_ROUNDS: usize = 20;
 
-/// How a client answers a question.
-enum Answer {
-    /// With this.
+/// How the client responds to a request.
+enum ClientResponse {
+    /// A result.
     Result(Value),
-    /// With an error of this code; a stateless client then leaves the answer out.
+    /// An error with this code; a stateless client leaves the response out.
     Error(i64),
-    /// Not at all.
+    /// No response.
     Silence,
 }
 
-/// A client that answers by a script and remembers what it was asked.
-struct Scripted {
+/// A client that responds by a script and records the server's requests.
+struct ScriptedClient {
     server: McpServer,
-    /// Method and parameters of every question.
-    asked: Vec<(String, Value)>,
-    /// Method and parameters of everything that was told meanwhile.
-    told: Vec<(String, Value)>,
+    /// Method and parameters of every request.
+    requests: Vec<(String, Value)>,
+    /// Method and parameters of every notification.
+    notifications: Vec<(String, Value)>,
 }
 
-impl Scripted {
+impl ScriptedClient {
     fn new(program: Program, version: &str, capabilities: Value) -> Self {
         Self {
             server: McpServer::connect_with(program, version, capabilities),
-            asked: Vec::new(),
-            told: Vec::new(),
+            requests: Vec::new(),
+            notifications: Vec::new(),
         }
     }
 
-    /// A server with a sandbox of its own, which waits a second for answers.
+    /// Starts a server with its own sandbox that waits one second for responses.
     fn sandboxed(tools: &str, version: &str, capabilities: Value) -> Self {
         let program = Program::new(["--sandbox", "--tools", tools]);
         let program = program.env("EXA_MCP_CLIENT_TIMEOUT", "1");
         Self::new(program, version, capabilities)
     }
 
-    /// Calls a tool, answers what is asked meanwhile, and gives the whole answer.
-    fn ask(
+    /// Calls a tool, responds to the server's requests, and returns the whole response.
+    fn request(
         &mut self,
         tool: &str,
         arguments: Value,
-        mut script: impl FnMut(&str, &Value) -> Answer,
+        mut script: impl FnMut(&str, &Value) -> ClientResponse,
     ) -> Value {
         let call = json!({"name": tool, "arguments": arguments});
-        match self.server.is_stateless() {
-            true => self.in_rounds(call, &mut script),
-            false => self.in_session("tools/call", call, &mut script),
+        if self.server.is_stateless() {
+            self.call_stateless(call, &mut script)
+        } else {
+            self.call_in_session("tools/call", call, &mut script)
         }
     }
 
-    /// The same for a call that must have a result.
+    /// Like [`Self::request`], for a call that must have a result.
     #[track_caller]
     fn call(
         &mut self,
         tool: &str,
         arguments: Value,
-        script: impl FnMut(&str, &Value) -> Answer,
+        script: impl FnMut(&str, &Value) -> ClientResponse,
     ) -> Outcome {
-        Outcome::of(&self.ask(tool, arguments, script))
+        Outcome::from_response(&self.request(tool, arguments, script))
     }
 
-    fn in_session(
+    fn call_in_session(
         &mut self,
         request: &str,
         params: Value,
-        script: &mut impl FnMut(&str, &Value) -> Answer,
+        script: &mut impl FnMut(&str, &Value) -> ClientResponse,
     ) -> Value {
         let id = self.server.send(request, params);
         loop {
@@ -94,14 +95,14 @@ impl Scripted {
                 return message;
             };
             let Some(question) = message.get("id") else {
-                let told = (method.to_owned(), message["params"].clone());
-                self.told.push(told);
+                let notification = (method.to_owned(), message["params"].clone());
+                self.notifications.push(notification);
                 continue;
             };
-            let reply = match self.hear(method, &message["params"], script) {
-                Answer::Result(result) => json!({"result": result}),
-                Answer::Error(code) => json!({"error": {"code": code, "message": "no"}}),
-                Answer::Silence => continue,
+            let reply = match self.respond(method, &message["params"], script) {
+                ClientResponse::Result(result) => json!({"result": result}),
+                ClientResponse::Error(code) => json!({"error": {"code": code, "message": "no"}}),
+                ClientResponse::Silence => continue,
             };
             let mut reply = reply;
             reply["jsonrpc"] = json!("2.0");
@@ -110,50 +111,56 @@ impl Scripted {
         }
     }
 
-    fn in_rounds(&mut self, call: Value, script: &mut impl FnMut(&str, &Value) -> Answer) -> Value {
+    fn call_stateless(
+        &mut self,
+        call: Value,
+        script: &mut impl FnMut(&str, &Value) -> ClientResponse,
+    ) -> Value {
         let mut next = call.clone();
-        for _ in 0..MOST_ROUNDS {
-            let answer = self.server.ask("tools/call", next);
-            if answer["result"]["resultType"] != "input_required" {
-                return answer;
+        for _ in 0..MAX_ROUNDS {
+            let body = self.server.request("tools/call", next);
+            if body["result"]["resultType"] != "input_required" {
+                return body;
             }
-            let requests = answer["result"]["inputRequests"].as_object();
+            let requests = body["result"]["inputRequests"].as_object();
             let mut responses = json!({});
-            for (key, request) in requests.expect("questions") {
+            for (key, request) in requests.expect("input requests") {
                 let method = request["method"].as_str().expect("a method");
-                if let Answer::Result(result) = self.hear(method, &request["params"], script) {
+                if let ClientResponse::Result(result) =
+                    self.respond(method, &request["params"], script)
+                {
                     responses[key] = result;
                 }
             }
             next = call.clone();
-            next["requestState"] = answer["result"]["requestState"].clone();
+            next["requestState"] = body["result"]["requestState"].clone();
             next["inputResponses"] = responses;
         }
-        panic!("asked more than {MOST_ROUNDS} times");
+        panic!("more than {MAX_ROUNDS} rounds");
     }
 
-    fn hear(
+    fn respond(
         &mut self,
         method: &str,
         params: &Value,
-        script: &mut impl FnMut(&str, &Value) -> Answer,
-    ) -> Answer {
-        self.asked.push((method.to_owned(), params.clone()));
+        script: &mut impl FnMut(&str, &Value) -> ClientResponse,
+    ) -> ClientResponse {
+        self.requests.push((method.to_owned(), params.clone()));
         script(method, params)
     }
 
-    /// The methods of all questions so far.
+    /// Returns the methods of all requests so far.
     fn methods(&self) -> Vec<&str> {
-        self.asked.iter().map(|(method, _)| &**method).collect()
+        self.requests.iter().map(|(method, _)| &**method).collect()
     }
 }
 
-/// A script for questions that must not be asked.
-fn never(method: &str, params: &Value) -> Answer {
-    panic!("asked {method} {params}");
+/// A script that fails on any request.
+fn no_requests(method: &str, params: &Value) -> ClientResponse {
+    panic!("unexpected request: {method} {params}");
 }
 
-/// What a user gives by a form.
-fn accepted(content: Value) -> Answer {
-    Answer::Result(json!({"action": "accept", "content": content}))
+/// Returns the response of a user who fills in a form.
+fn accept(content: Value) -> ClientResponse {
+    ClientResponse::Result(json!({"action": "accept", "content": content}))
 }

@@ -1,4 +1,4 @@
-//! The client's folders: files in them may be imported, and no others.
+//! Roots: only files inside them may be imported.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Answer, BOTH, Scripted, never};
-use crate::support::{Outcome, USUAL};
+use super::{ClientResponse, ScriptedClient, VERSIONS, no_requests};
+use crate::support::{DEFAULT_VERSION, Outcome};
 
 fn roots() -> Value {
     json!({"roots": {"listChanged": true}})
 }
 
-/// A folder with a file to import.
+/// Creates a folder with a file to import.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(
@@ -30,30 +30,30 @@ fn import(path: &Path) -> Value {
     }})
 }
 
-fn telling(folders: &[&Path]) -> Answer {
+fn roots_response(folders: &[&Path]) -> ClientResponse {
     let uri = |folder: &&Path| {
         let url = url::Url::from_directory_path(folder).expect("an address");
         json!({"uri": url.to_string(), "name": "folder"})
     };
     let roots: Vec<Value> = folders.iter().map(uri).collect();
-    Answer::Result(json!({"roots": roots}))
+    ClientResponse::Result(json!({"roots": roots}))
 }
 
 #[track_caller]
-fn assert_refused(outcome: Outcome, part: &str) {
+fn assert_rejected(outcome: Outcome, part: &str) {
     let failure = outcome.failure();
     failure.assert_code(-32602, "INVALID_PARAMS");
-    failure.assert_says(&["filePath", part]);
+    failure.assert_contains(&["filePath", part]);
 }
 
 #[test]
 fn file_inside_a_root_is_imported() {
-    for version in BOTH {
+    for version in VERSIONS {
         let folder = folder();
-        let mut client = Scripted::sandboxed("default", version, roots());
+        let mut client = ScriptedClient::sandboxed("default", version, roots());
         let outcome = client.call("manage_websets", import(folder.path()), |method, _| {
             assert_eq!(method, "roots/list");
-            telling(&[folder.path()])
+            roots_response(&[folder.path()])
         });
         let imported = outcome.success();
         assert_eq!(imported["count"], 1, "{version}: {imported}");
@@ -62,29 +62,29 @@ fn file_inside_a_root_is_imported() {
 
 #[test]
 fn file_outside_every_root_is_rejected() {
-    for version in BOTH {
+    for version in VERSIONS {
         let (inside, outside) = (folder(), folder());
-        let mut client = Scripted::sandboxed("default", version, roots());
+        let mut client = ScriptedClient::sandboxed("default", version, roots());
         let outcome = client.call("manage_websets", import(outside.path()), |_, _| {
-            telling(&[inside.path()])
+            roots_response(&[inside.path()])
         });
-        assert_refused(outcome, "");
-        // A folder whose name only begins like a root.
+        assert_rejected(outcome, "");
+        // A folder whose name starts with that of a root.
         let longer = format!("{}a", inside.path().display());
         fs::create_dir(&longer).expect("a folder");
         fs::copy(inside.path().join("list.csv"), format!("{longer}/list.csv")).expect("a file");
         let outcome = client.call("manage_websets", import(Path::new(&longer)), |_, _| {
-            telling(&[inside.path()])
+            roots_response(&[inside.path()])
         });
-        fs::remove_dir_all(&longer).expect("an end");
-        assert_refused(outcome, "");
+        fs::remove_dir_all(&longer).expect("an exit status");
+        assert_rejected(outcome, "");
     }
 }
 
 #[test]
 fn invalid_roots_response_opens_nothing() {
     let folder = folder();
-    let mut client = Scripted::sandboxed("default", USUAL, roots());
+    let mut client = ScriptedClient::sandboxed("default", DEFAULT_VERSION, roots());
     let odd = [
         json!({}),
         json!({"roots": 5}),
@@ -93,32 +93,32 @@ fn invalid_roots_response_opens_nothing() {
     ];
     for odd in odd {
         let outcome = client.call("manage_websets", import(folder.path()), |_, _| {
-            Answer::Result(odd.clone())
+            ClientResponse::Result(odd.clone())
         });
-        assert_refused(outcome, "root");
+        assert_rejected(outcome, "root");
         client
             .server
             .notify("notifications/roots/list_changed", json!({}));
     }
     let failed = client.call("manage_websets", import(folder.path()), |_, _| {
-        Answer::Error(-32603)
+        ClientResponse::Error(-32603)
     });
-    assert_refused(failed, "root");
+    assert_rejected(failed, "root");
     let silent = client.call("manage_websets", import(folder.path()), |_, _| {
-        Answer::Silence
+        ClientResponse::Silence
     });
-    assert_refused(silent, "in time");
+    assert_rejected(silent, "in time");
 }
 
 #[test]
 fn roots_are_listed_again_after_a_change() {
     let (first, second) = (folder(), folder());
-    let mut client = Scripted::sandboxed("default", USUAL, roots());
-    let given = |folder: &TempDir| telling(&[folder.path()]);
+    let mut client = ScriptedClient::sandboxed("default", DEFAULT_VERSION, roots());
+    let given = |folder: &TempDir| roots_response(&[folder.path()]);
     let outcome = client.call("manage_websets", import(first.path()), |_, _| given(&first));
     assert!(!outcome.is_error, "{}", outcome.text);
-    // Nothing changed, so nothing is asked.
-    let again = client.call("manage_websets", import(first.path()), never);
+    // Nothing has changed, so the roots are not requested again.
+    let again = client.call("manage_websets", import(first.path()), no_requests);
     assert!(!again.is_error, "{}", again.text);
     client
         .server
@@ -127,8 +127,8 @@ fn roots_are_listed_again_after_a_change() {
         given(&second)
     });
     assert!(!outcome.is_error, "{}", outcome.text);
-    assert_refused(
-        client.call("manage_websets", import(first.path()), never),
+    assert_rejected(
+        client.call("manage_websets", import(first.path()), no_requests),
         "",
     );
 }
@@ -136,10 +136,10 @@ fn roots_are_listed_again_after_a_change() {
 #[test]
 fn roots_are_listed_every_time_without_list_changed() {
     let folder = folder();
-    let mut client = Scripted::sandboxed("default", USUAL, json!({"roots": {}}));
+    let mut client = ScriptedClient::sandboxed("default", DEFAULT_VERSION, json!({"roots": {}}));
     for _ in 0..2 {
         let outcome = client.call("manage_websets", import(folder.path()), |_, _| {
-            telling(&[folder.path()])
+            roots_response(&[folder.path()])
         });
         assert!(!outcome.is_error, "{}", outcome.text);
     }

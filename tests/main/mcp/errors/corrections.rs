@@ -1,16 +1,16 @@
-//! Harmless slips are put right, and the answer says so.
+//! Harmless mistakes are corrected and reported.
 
 use serde_json::{Value, json};
 
-use super::Dispatch;
-use crate::support::{McpServer, Recorder, Reply};
+use super::Fixture;
+use crate::support::{McpServer, Recorder, Response};
 
-/// Checks what a call of a dispatcher sends and that exactly these notes come with the answer.
+/// Asserts that a dispatcher call sends this request and reports exactly these corrections.
 #[track_caller]
 fn assert_corrected(tool: &str, call: Value, target: &str, body: Value, notes: &[&str]) {
-    let (seen, corrections) = Dispatch::start().sent(tool, call);
-    assert_eq!(format!("{} {}", seen.method, seen.target), target);
-    assert_eq!(seen.json().unwrap_or(Value::Null), body);
+    let (request, corrections) = Fixture::start().call_recorded(tool, call);
+    assert_eq!(format!("{} {}", request.method, request.target), target);
+    assert_eq!(request.json().unwrap_or(Value::Null), body);
     assert_eq!(corrections, notes);
 }
 
@@ -80,7 +80,7 @@ fn different_case_of_a_name() {
 #[test]
 fn an_alias() {
     for alias in ["id", "webset"] {
-        // `id` is the name of the specification where it is the only identifier.
+        // The specs use the name `id` where it is the only identifier.
         let (operation, path) = match alias {
             "id" => ("websets.get", "w"),
             _ => ("items.list", "w/items"),
@@ -130,12 +130,12 @@ fn all_arguments_as_json_text() {
     );
 }
 
-/// Each slip has its note, also when they come together.
+/// Each mistake is reported, even when there are several.
 #[test]
 fn several_mistakes_at_once() {
     let call = json!({"operation": "Items_List", "params": "{\"id\": \"w\", \"limit\": \"3\"}"});
-    let (seen, notes) = Dispatch::start().sent("manage_websets", call);
-    assert_eq!(seen.target, format!("{WEBSETS}/w/items?limit=3"));
+    let (request, notes) = Fixture::start().call_recorded("manage_websets", call);
+    assert_eq!(request.target, format!("{WEBSETS}/w/items?limit=3"));
     for part in ["items.list", "params", "JSON text", "`id`", "`limit`"] {
         assert!(
             notes.iter().any(|note| note.contains(part)),
@@ -144,15 +144,15 @@ fn several_mistakes_at_once() {
     }
 }
 
-/// Arguments in two places: nothing that was given may get lost without a word.
+/// Arguments in two places: none may be dropped silently.
 #[test]
 fn arguments_in_two_places_are_reported() {
     let call = json!({"operation": "items.list", "args": {"websetId": "w"}, "limit": 2});
-    let outcome = Dispatch::start().server.call("manage_websets", call);
-    let told = outcome.text.contains("limit");
+    let outcome = Fixture::start().server.call("manage_websets", call);
+    let description = outcome.text.contains("limit");
     assert!(
-        told,
-        "`limit` stood beside `args` and nothing is said about it: {}",
+        description,
+        "`limit` next to `args` is not reported: {}",
         outcome.text
     );
 }
@@ -176,29 +176,29 @@ fn null_and_absent_arguments_are_equal() {
 
 #[test]
 fn describe_arguments_are_corrected() {
-    let mut dispatch = Dispatch::start();
+    let mut fixture = Fixture::start();
     let call = json!({"operation": "describe", "params": {"operation": "Items_Get"}});
-    let told = dispatch.server.call("manage_websets", call).success();
-    assert_eq!(told["operation"], "items.get");
-    let notes = told["corrections"].to_string();
+    let description = fixture.server.call("manage_websets", call).success();
+    assert_eq!(description["operation"], "items.get");
+    let notes = description["corrections"].to_string();
     for part in ["`params` was read as `args`", "`Items_Get`"] {
         assert!(notes.contains(part), "no {part} in {notes}");
     }
 }
 
-/// The toolhost's own name for them is `params`; there `args` is the slip.
+/// The toolhost's name is `params`; there `args` is the mistake.
 #[test]
 fn toolhost_uses_params() {
-    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
-    let mut server = McpServer::recorded(&recorder, &["--tools", "toolhost"]);
+    let recorder = Recorder::always(Response::json(200, &json!({"data": []})));
+    let mut server = McpServer::with_recorder(&recorder, &["--tools", "toolhost"]);
     let call = json!({"operation": "list_items", "params": {"websetId": "w"}});
-    let answer = server.call("websets-sync", call).success();
-    assert_eq!(answer.get("corrections"), None);
+    let response = server.call("websets-sync", call).success();
+    assert_eq!(response.get("corrections"), None);
     let call = json!({"operation": "list_items", "args": {"websetId": "w", "limit": "1"}});
-    let answer = server.call("websets-sync", call).success();
+    let response = server.call("websets-sync", call).success();
     let notes = json!([
         "`args` was read as `params`",
         "`limit`: read \"1\" as the number 1"
     ]);
-    assert_eq!(answer["corrections"], notes);
+    assert_eq!(response["corrections"], notes);
 }

@@ -1,9 +1,9 @@
-//! Rules that no schema says: options of enrichments, schedules of monitors, hints for searches.
+//! Rules beyond the schemas: enrichment options, monitor schedules and search hints.
 
 use serde_json::{Value, json};
 
-use super::Dispatch;
-use crate::support::Reply;
+use super::Fixture;
+use crate::support::Response;
 
 fn options(count: usize) -> Vec<Value> {
     (0..count)
@@ -13,25 +13,25 @@ fn options(count: usize) -> Vec<Value> {
 
 #[test]
 fn enrichment_options_are_1_to_150() {
-    let mut dispatch = Dispatch::start();
+    let mut fixture = Fixture::start();
     let enrichment = |count: usize| json!({"websetId": "w", "description": "d", "format": "options", "options": options(count)});
     for count in [1, 150] {
         let call = json!({"operation": "enrichments.create", "args": enrichment(count)});
         assert_eq!(
-            dispatch.sent("manage_websets", call).1,
+            fixture.call_recorded("manage_websets", call).1,
             Vec::<String>::new()
         );
     }
     for count in [0, 151] {
-        let failure = dispatch.refused("enrichments.create", enrichment(count));
+        let failure = fixture.call_rejected("enrichments.create", enrichment(count));
         assert_eq!(failure.fields(), ["options"]);
-        failure.assert_says(&["1 to 150", &format!("got {count}")]);
+        failure.assert_contains(&["1 to 150", &format!("got {count}")]);
         let create = json!({"enrichments": [enrichment(count)]});
-        let failure = dispatch.refused("websets.create", create);
+        let failure = fixture.call_rejected("websets.create", create);
         assert_eq!(failure.fields(), ["enrichments[0].options"]);
     }
     let without = json!({"websetId": "w", "description": "d", "format": "options"});
-    let failure = dispatch.refused("enrichments.create", without);
+    let failure = fixture.call_rejected("enrichments.create", without);
     assert_eq!(failure.fields(), ["options"]);
 }
 
@@ -43,7 +43,7 @@ fn monitor(cadence: Value) -> Value {
 
 #[test]
 fn cron_expression_has_five_valid_fields() {
-    let mut dispatch = Dispatch::start();
+    let mut fixture = Fixture::start();
     for (cron, parts) in [
         ("0 0 9 * * 1", &["five fields", "got 6", "seconds"][..]),
         ("0 9 * *", &["five fields", "got 4"]),
@@ -64,9 +64,9 @@ fn cron_expression_has_five_valid_fields() {
                 "monitors.create" => monitor(json!({"cron": cron})),
                 _ => json!({"monitorId": "m", "cadence": {"cron": cron}}),
             };
-            let failure = dispatch.refused(operation, args);
+            let failure = fixture.call_rejected(operation, args);
             assert_eq!(failure.fields(), ["cadence.cron"], "{cron}");
-            failure.assert_says(parts);
+            failure.assert_contains(parts);
         }
     }
     for cron in [
@@ -77,7 +77,7 @@ fn cron_expression_has_five_valid_fields() {
     ] {
         let call = json!({"operation": "monitors.create", "args": monitor(json!({"cron": cron}))});
         assert_eq!(
-            dispatch.sent("manage_websets", call).1,
+            fixture.call_recorded("manage_websets", call).1,
             Vec::<String>::new(),
             "{cron}"
         );
@@ -86,16 +86,16 @@ fn cron_expression_has_five_valid_fields() {
 
 #[test]
 fn timezone_must_be_known() {
-    let mut dispatch = Dispatch::start();
+    let mut fixture = Fixture::start();
     let cadence = |zone: &str| json!({"cron": "0 9 * * 1", "timezone": zone});
     for (zone, meant) in [
         ("Europe/Berln", "Europe/Berlin"),
         ("+02:00", ""),
         ("Mars/Olympus", ""),
     ] {
-        let failure = dispatch.refused("monitors.create", monitor(cadence(zone)));
+        let failure = fixture.call_rejected("monitors.create", monitor(cadence(zone)));
         assert_eq!(failure.fields(), ["cadence.timezone"]);
-        failure.assert_says(&[zone, "IANA", meant]);
+        failure.assert_contains(&[zone, "IANA", meant]);
     }
     for zone in [
         "Europe/Berlin",
@@ -105,15 +105,15 @@ fn timezone_must_be_known() {
     ] {
         let call = json!({"operation": "monitors.create", "args": monitor(cadence(zone))});
         assert_eq!(
-            dispatch.sent("manage_websets", call).1,
+            fixture.call_recorded("manage_websets", call).1,
             Vec::<String>::new(),
             "{zone}"
         );
     }
     let call = json!({"operation": "monitors.create", "args": monitor(cadence("europe/berlin"))});
-    let (seen, notes) = dispatch.sent("manage_websets", call);
+    let (request, notes) = fixture.call_recorded("manage_websets", call);
     assert_eq!(
-        seen.json().expect("a body")["cadence"]["timezone"],
+        request.json().expect("a body")["cadence"]["timezone"],
         "Europe/Berlin"
     );
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -122,11 +122,11 @@ fn timezone_must_be_known() {
 #[test]
 fn both_parts_of_a_schedule_are_reported() {
     let cadence = json!({"cron": "0 0 9 * * 1", "timezone": "Nowhere"});
-    let failure = Dispatch::start().refused("monitors.create", monitor(cadence));
+    let failure = Fixture::start().call_rejected("monitors.create", monitor(cadence));
     assert_eq!(failure.fields(), ["cadence.cron", "cadence.timezone"]);
 }
 
-/// Models get these wrong again and again, whoever it is that says no.
+/// Models often get these wrong, so errors of the server and of Exa explain them.
 #[test]
 fn search_errors_list_common_issues() {
     let hints = [
@@ -137,21 +137,22 @@ fn search_errors_list_common_issues() {
         "`behavior`",
         "`scope`",
     ];
-    let failure = Dispatch::start().refused("searches.create", json!({"websetId": "w"}));
-    failure.assert_says(&hints);
+    let failure = Fixture::start().call_rejected("searches.create", json!({"websetId": "w"}));
+    failure.assert_contains(&hints);
     assert!(
         failure.error["hints"]
             .as_array()
             .is_some_and(|hints| hints.len() >= 4)
     );
-    let mut dispatch =
-        Dispatch::answering(Reply::json(400, &json!({"message": "entity is wrong"})));
+    let mut fixture =
+        Fixture::with_response(Response::json(400, &json!({"message": "entity is wrong"})));
     let args = json!({"websetId": "w", "query": "banks", "count": 1});
-    let failure = dispatch.failed("manage_websets", "searches.create", args.clone());
-    failure.assert_says(&["entity is wrong"]);
-    failure.assert_says(&hints);
-    // They are about arguments: an error of another kind has nothing to do with them.
-    let mut dispatch = Dispatch::answering(Reply::json(404, &json!({"message": "no such webset"})));
-    let failure = dispatch.failed("manage_websets", "searches.create", args);
+    let failure = fixture.call_failing("manage_websets", "searches.create", args.clone());
+    failure.assert_contains(&["entity is wrong"]);
+    failure.assert_contains(&hints);
+    // The hints are about arguments, so other errors do not include them.
+    let mut fixture =
+        Fixture::with_response(Response::json(404, &json!({"message": "no such webset"})));
+    let failure = fixture.call_failing("manage_websets", "searches.create", args);
     assert_eq!(failure.error.get("hints"), None);
 }

@@ -1,4 +1,4 @@
-//! Calls that fail, slightly wrong calls that do not have to, and what is said about both.
+//! Failing calls, corrected calls, and their messages.
 
 mod api;
 mod arguments;
@@ -7,29 +7,29 @@ mod domain_rules;
 
 use serde_json::{Value, json};
 
-use crate::support::{Failure, McpServer, Recorder, Reply, Seen};
+use crate::support::{Failure, McpServer, RecordedRequest, Recorder, Response};
 
-/// The dispatchers in front of a server that records what they send.
-struct Dispatch {
+/// A server with the dispatchers, and a recorder as its upstream.
+struct Fixture {
     recorder: Recorder,
     server: McpServer,
 }
 
-impl Dispatch {
+impl Fixture {
     fn start() -> Self {
-        Self::answering(Reply::json(200, &json!({"data": [], "ok": true})))
+        Self::with_response(Response::json(200, &json!({"data": [], "ok": true})))
     }
 
-    fn answering(reply: Reply) -> Self {
-        let recorder = Recorder::always(reply);
-        let server = McpServer::recorded(&recorder, &[]);
+    fn with_response(response: Response) -> Self {
+        let recorder = Recorder::always(response);
+        let server = McpServer::with_recorder(&recorder, &[]);
         Self { recorder, server }
     }
 
-    /// A call of an operation of the websets that is refused before anything is sent.
+    /// Calls a Websets operation that must be rejected before anything is sent.
     #[track_caller]
-    fn refused(&mut self, operation: &str, args: Value) -> Failure {
-        let failure = self.failed("manage_websets", operation, args);
+    fn call_rejected(&mut self, operation: &str, args: Value) -> Failure {
+        let failure = self.call_failing("manage_websets", operation, args);
         failure.assert_code(-32602, "INVALID_PARAMS");
         assert_eq!(failure.error["operation"], operation);
         assert!(self.recorder.take().is_empty(), "nothing may be sent");
@@ -37,18 +37,21 @@ impl Dispatch {
     }
 
     #[track_caller]
-    fn failed(&mut self, tool: &str, operation: &str, args: Value) -> Failure {
+    fn call_failing(&mut self, tool: &str, operation: &str, args: Value) -> Failure {
         let call = json!({"operation": operation, "args": args});
         self.server.call(tool, call).failure()
     }
 
-    /// A call as it is given that works: what was sent, and what was put right.
+    /// Makes a call that must succeed; returns the request and the corrections.
     #[track_caller]
-    fn sent(&mut self, tool: &str, call: Value) -> (Seen, Vec<String>) {
-        let answer = self.server.call(tool, call).success();
-        assert_eq!(answer["ok"], true, "{answer}");
-        let corrections = answer.get("corrections").and_then(Value::as_array);
+    fn call_recorded(&mut self, tool: &str, call: Value) -> (RecordedRequest, Vec<String>) {
+        let body = self.server.call(tool, call).success();
+        assert_eq!(body["ok"], true, "{body}");
+        let corrections = body.get("corrections").and_then(Value::as_array);
         let notes = corrections.into_iter().flatten().filter_map(Value::as_str);
-        (self.recorder.only(), notes.map(str::to_owned).collect())
+        (
+            self.recorder.only_request(),
+            notes.map(str::to_owned).collect(),
+        )
     }
 }

@@ -6,49 +6,49 @@ mod search;
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Recorder, Reply, Sandbox};
+use crate::support::{McpServer, Recorder, Response, Sandbox};
 
 /// The named tools in the order of their set.
 const CLASSIC: &str = "web_search_exa web_search_advanced_exa web_fetch_exa crawling_exa \
     get_code_context_exa company_research_exa people_search_exa linkedin_search_exa deep_search_exa \
     deep_researcher_start deep_researcher_check agent_run find_similar_exa answer_exa";
 
-/// The classic tools in front of a server that records their requests.
-struct Classic {
+/// A server with the classic tools, and a recorder as its upstream.
+struct Fixture {
     recorder: Recorder,
     server: McpServer,
 }
 
-impl Classic {
+impl Fixture {
     fn start() -> Self {
-        Self::answering(&json!({"results": []}))
+        Self::with_response(&json!({"results": []}))
     }
 
-    fn answering(answer: &Value) -> Self {
-        let recorder = Recorder::always(Reply::json(200, answer));
-        let server = McpServer::recorded(&recorder, &["--tools", "classic"]);
+    fn with_response(response: &Value) -> Self {
+        let recorder = Recorder::always(Response::json(200, response));
+        let server = McpServer::with_recorder(&recorder, &["--tools", "classic"]);
         Self { recorder, server }
     }
 
-    /// The method, target and body of the only request that a call makes, and what it answers.
+    /// Makes a call; returns the method and target of its only request, the request's body, and the result.
     #[track_caller]
     fn request(&mut self, tool: &str, arguments: Value) -> (String, Option<Value>, Value) {
-        let answer = self.server.call(tool, arguments).success();
-        let seen = self.recorder.only();
+        let response = self.server.call(tool, arguments).success();
+        let request = self.recorder.only_request();
         (
-            format!("{} {}", seen.method, seen.target),
-            seen.json(),
-            answer,
+            format!("{} {}", request.method, request.target),
+            request.json(),
+            response,
         )
     }
 
-    /// Checks that a call makes exactly this request, with nothing to mend about it.
+    /// Asserts that a call sends exactly this request without corrections.
     #[track_caller]
     fn assert_sends(&mut self, tool: &str, arguments: Value, target: &str, body: Value) {
-        let (sent_to, sent, answer) = self.request(tool, arguments);
+        let (sent_to, sent, response) = self.request(tool, arguments);
         assert_eq!(sent_to, target, "{tool}");
         assert_eq!(sent, Some(body), "{tool}");
-        assert_eq!(answer.get("corrections"), None, "{tool}");
+        assert_eq!(response.get("corrections"), None, "{tool}");
     }
 }
 
@@ -65,7 +65,7 @@ fn classic_set_has_exactly_these_tools() {
 #[test]
 fn every_named_tool_works() {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &["--tools", "classic"]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &["--tools", "classic"]);
     let mut called = Vec::new();
     let mut call = |tool: &'static str, arguments: Value| {
         called.push(tool);
@@ -89,9 +89,9 @@ fn every_named_tool_works() {
     for tool in ["web_fetch_exa", "crawling_exa"] {
         let read = call(tool, pages.clone());
         assert_eq!(count(&read), Some(2), "{tool}");
-        // The status of each address is what the official server loses.
+        // The official server drops the status of each URL.
         assert_eq!(read["statuses"].as_array().map(Vec::len), Some(2), "{read}");
-        let text = read["results"][0]["text"].as_str().expect("a text");
+        let text = read["results"][0]["text"].as_str().expect("a string");
         assert!(text.chars().count() <= 40, "{text}");
     }
     let found = call(
@@ -123,19 +123,19 @@ fn every_named_tool_works() {
     }
 }
 
-/// The official server drops warnings, statuses and everything it does not know.
+/// The official server drops warnings, statuses and unknown fields.
 #[test]
 fn named_tools_lose_no_fields() {
-    let answer = json!({
+    let response = json!({
         "results": [{"url": "https://a.example", "score": 0.123_456_789_012_345_67, "new": [1]}],
         "statuses": [{"id": "https://b.example", "status": "error", "error": {"tag": "CRAWL_NOT_FOUND"}}],
         "warnings": ["one"], "notices": ["two"], "unknown": {"big": 9_007_199_254_740_993_u64},
     });
-    let mut classic = Classic::answering(&answer);
+    let mut fixture = Fixture::with_response(&response);
     let pages = json!({"urls": ["https://a.example", "https://b.example"]});
-    assert_eq!(classic.request("web_fetch_exa", pages).2, answer);
+    assert_eq!(fixture.request("web_fetch_exa", pages).2, response);
     assert_eq!(
-        classic.request("web_search_exa", json!({"query": "x"})).2,
-        answer
+        fixture.request("web_search_exa", json!({"query": "x"})).2,
+        response
     );
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Classic;
-use crate::support::{McpServer, assert_none};
+use super::Fixture;
+use crate::support::{McpServer, assert_no_problems};
 
 /// The arguments of each tool of the official server 3.4.1; `!` marks the required ones.
 const ARGUMENTS: &str = "
@@ -27,7 +27,7 @@ deep_search_exa: objective! search_queries type numResults highlightMaxCharacter
     systemPrompt structuredOutput
 agent_run: query runId systemPrompt outputSchema input dataSources previousRunId effort";
 
-/// The values that its arguments may have.
+/// The enum values of its arguments.
 const VALUES: [(&str, &str, &str); 5] = [
     ("web_search_advanced_exa", "type", "auto|fast|instant"),
     (
@@ -44,7 +44,7 @@ const VALUES: [(&str, &str, &str); 5] = [
     ("agent_run", "effort", "minimal|low|medium|high|xhigh|auto"),
 ];
 
-/// Our input schemas by tool.
+/// Returns our input schemas by tool.
 fn schemas() -> BTreeMap<String, Value> {
     let tools = McpServer::sandboxed(&["--tools", "classic"]).tools();
     let named = |tool: Value| {
@@ -78,7 +78,7 @@ fn official_arguments_are_supported() {
             problems.push(format!("{tool} requires {ours}, not {required:?}"));
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
     assert_eq!(count, 62, "arguments of 12 tools");
 }
 
@@ -97,10 +97,10 @@ fn official_argument_values_are_supported() {
     }
 }
 
-/// A model that reads "default 10" and wants ten results leaves the argument out.
+/// A model that reads "default 10" and wants ten results omits the argument.
 #[test]
 fn schema_default_is_sent() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let mut problems = Vec::new();
     let schemas = schemas();
     for (tool, given) in [
@@ -113,15 +113,17 @@ fn schema_default_is_sent() {
         ("deep_search_exa", "objective"),
         ("find_similar_exa", "url"),
     ] {
-        let (_, body, _) = classic.request(tool, json!({given: "https://a.example"}));
+        let (_, body, _) = fixture.request(tool, json!({given: "https://a.example"}));
         let body = body.expect("a body");
         for name in ["numResults", "type"] {
-            let told = schemas[tool]["properties"][name].get("default");
+            let documented = schemas[tool]["properties"][name].get("default");
             let sent = body.get(name);
-            if told.is_some() && told != sent {
-                problems.push(format!("{tool}.{name}: {told:?} is told, {sent:?} is sent"));
+            if documented.is_some() && documented != sent {
+                problems.push(format!(
+                    "{tool}.{name}: {documented:?} is documented, {sent:?} is sent"
+                ));
             }
         }
     }
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }

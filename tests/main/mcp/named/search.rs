@@ -1,12 +1,12 @@
-//! The requests that the searching tools make.
+//! The requests of the search tools.
 
 use serde_json::{Value, json};
 
-use super::Classic;
+use super::Fixture;
 
 const SEARCH: &str = "POST /search";
 
-/// What most of them send for the query "x".
+/// Returns the body that most tools send for a query.
 fn body(query: &str, more: Value) -> Value {
     let mut body = json!({"query": query, "contents": {"highlights": true}});
     for (name, value) in more.as_object().expect("an object") {
@@ -17,9 +17,9 @@ fn body(query: &str, more: Value) -> Value {
 
 #[test]
 fn web_search() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let usual = json!({"numResults": 10, "type": "auto"});
-    classic.assert_sends(
+    fixture.assert_sends(
         "web_search_exa",
         json!({"query": "heat pumps"}),
         SEARCH,
@@ -27,12 +27,12 @@ fn web_search() {
     );
     let three = json!({"numResults": 3, "type": "auto"});
     let call = json!({"query": "heat pumps", "numResults": 3});
-    classic.assert_sends("web_search_exa", call, SEARCH, body("heat pumps", three));
+    fixture.assert_sends("web_search_exa", call, SEARCH, body("heat pumps", three));
 }
 
 #[test]
 fn category_is_extracted_from_the_query() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     for (given, query, category) in [
         ("category:news fusion", "fusion", "news"),
         ("fusion category:company", "fusion", "company"),
@@ -51,43 +51,43 @@ fn category_is_extracted_from_the_query() {
             query,
             json!({"category": category, "numResults": 10, "type": "auto"}),
         );
-        classic.assert_sends("web_search_exa", json!({"query": given}), SEARCH, expected);
+        fixture.assert_sends("web_search_exa", json!({"query": given}), SEARCH, expected);
     }
-    // What is no category stays part of what is looked for.
+    // An unknown category stays part of the query.
     for query in [
         "category:cats pictures",
         "category theory",
         "subcategory:newsletter",
     ] {
         let expected = body(query, json!({"numResults": 10, "type": "auto"}));
-        classic.assert_sends("web_search_exa", json!({"query": query}), SEARCH, expected);
+        fixture.assert_sends("web_search_exa", json!({"query": query}), SEARCH, expected);
     }
 }
 
 #[test]
 fn operation_arguments_are_passed_on() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let more = json!({"includeDomains": ["a.example"], "startPublishedDate": "2026-01-31T00:00:00Z",
         "category": "news", "type": "deep", "betas": ["b"]});
     let mut call = more.clone();
     call["query"] = json!("x");
-    let answer = classic.server.call("web_search_exa", call).success();
-    assert_eq!(answer.get("corrections"), None);
-    let seen = classic.recorder.only();
-    assert_eq!(seen.header("exa-beta"), ["b"]);
+    let response = fixture.server.call("web_search_exa", call).success();
+    assert_eq!(response.get("corrections"), None);
+    let request = fixture.recorder.only_request();
+    assert_eq!(request.header("exa-beta"), ["b"]);
     let mut expected = body("x", more);
     expected["numResults"] = json!(10);
     expected.as_object_mut().expect("an object").remove("betas");
-    assert_eq!(seen.json(), Some(expected));
-    // A category that was given goes before one in the query.
+    assert_eq!(request.json(), Some(expected));
+    // The argument takes precedence over a category in the query.
     let call = json!({"query": "category:news x", "category": "company"});
-    let (_, body, _) = classic.request("web_search_exa", call);
+    let (_, body, _) = fixture.request("web_search_exa", call);
     assert_eq!(body.expect("a body")["category"], "company");
 }
 
 #[test]
 fn code_company_people_and_linkedin() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     for (tool, argument, suffix, fixed, count) in [
         (
             "get_code_context_exa",
@@ -125,14 +125,14 @@ fn code_company_people_and_linkedin() {
             }
             let mut expected = body(&format!("Ada Lovelace{suffix}"), fixed.clone());
             expected["numResults"] = json!(wanted.unwrap_or(count));
-            classic.assert_sends(tool, call, SEARCH, expected);
+            fixture.assert_sends(tool, call, SEARCH, expected);
         }
     }
 }
 
 #[test]
 fn advanced_search_with_all_its_arguments() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let same = json!({
         "query": "x", "numResults": 25, "type": "fast", "category": "news",
         "includeDomains": ["a.example"], "excludeDomains": ["b.example"],
@@ -157,12 +157,12 @@ fn advanced_search_with_all_its_arguments() {
         "highlights": {"maxCharacters": 300, "numSentences": 2, "highlightsPerUrl": 4, "query": "h"},
         "maxAgeHours": 24, "livecrawlTimeout": 5000, "subpages": 3, "subpageTarget": ["about"],
     });
-    classic.assert_sends("web_search_advanced_exa", call, SEARCH, expected);
+    fixture.assert_sends("web_search_advanced_exa", call, SEARCH, expected);
 }
 
 #[test]
 fn advanced_search_requests_text_by_default() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let tool = "web_search_advanced_exa";
     for (more, contents) in [
         (json!({}), json!({"text": {"maxCharacters": 1000}})),
@@ -187,20 +187,20 @@ fn advanced_search_requests_text_by_default() {
         call["query"] = json!("x");
         let expected =
             json!({"query": "x", "numResults": 10, "type": "auto", "contents": contents});
-        classic.assert_sends(tool, call, SEARCH, expected);
+        fixture.assert_sends(tool, call, SEARCH, expected);
     }
-    // Switched off is off, also with details of what was not wanted.
+    // Disabled means disabled, even with further options for it.
     let call = json!({"query": "x", "enableSummary": false, "summaryQuery": "s"});
-    let (_, body, _) = classic.request(tool, call);
+    let (_, body, _) = fixture.request(tool, call);
     let text = json!({"text": {"maxCharacters": 1000}});
     assert_eq!(body.expect("a body")["contents"], text);
 }
 
 #[test]
 fn deep_search() {
-    let mut classic = Classic::start();
+    let mut fixture = Fixture::start();
     let usual = body("x", json!({"numResults": 10, "type": "deep"}));
-    classic.assert_sends("deep_search_exa", json!({"objective": "x"}), SEARCH, usual);
+    fixture.assert_sends("deep_search_exa", json!({"objective": "x"}), SEARCH, usual);
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let call = json!({"objective": "x", "search_queries": ["y", "z"], "type": "deep-reasoning",
         "numResults": 4, "highlightMaxCharacters": 50, "outputSchema": schema, "systemPrompt": "s",
@@ -208,11 +208,11 @@ fn deep_search() {
     let expected = json!({"query": "x", "additionalQueries": ["y", "z"], "type": "deep-reasoning",
         "numResults": 4, "contents": {"highlights": {"maxCharacters": 50}}, "outputSchema": schema,
         "systemPrompt": "s"});
-    classic.assert_sends("deep_search_exa", call, SEARCH, expected);
+    fixture.assert_sends("deep_search_exa", call, SEARCH, expected);
     let call = json!({"objective": "x", "structuredOutput": true});
     let expected = body(
         "x",
         json!({"numResults": 10, "type": "deep", "outputSchema": {"type": "object"}}),
     );
-    classic.assert_sends("deep_search_exa", call, SEARCH, expected);
+    fixture.assert_sends("deep_search_exa", call, SEARCH, expected);
 }

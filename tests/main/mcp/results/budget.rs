@@ -1,21 +1,21 @@
-//! Answers stay within their tokens: cut at good places, with links and words for what is left out.
+//! Results stay within `max_tokens`: they are truncated cleanly, with links to what is left out.
 
 use serde_json::{Value, json};
 
-use super::same::{misshapen, unsaid};
-use super::{Desk, cache_id, joined, specimens};
+use super::consistency::{envelope_problems, missing_from_text};
+use super::{Fixture, cache_id, merge, samples};
 
-/// A search with many pages of some length.
+/// Returns a search response with many long results.
 fn many(count: usize) -> Value {
     let page = |number: usize| {
         json!({"url": format!("https://a.example/{number}"), "title": format!("Page {number}"),
-            "text": specimens::long_text(&format!("topic {number}")).repeat(3)})
+            "text": samples::long_text(&format!("topic {number}")).repeat(3)})
     };
     json!({"results": (0..count).map(page).collect::<Vec<_>>()})
 }
 
-fn tokens(shown: &Value) -> u64 {
-    shown["metadata"]["tokenEstimate"]
+fn tokens(structured: &Value) -> u64 {
+    structured["metadata"]["tokenEstimate"]
         .as_u64()
         .expect("a number")
 }
@@ -23,24 +23,28 @@ fn tokens(shown: &Value) -> u64 {
 #[test]
 fn default_limit_is_ten_thousand_tokens() {
     for format in ["markdown", "json"] {
-        let mut desk = Desk::answering(&many(40));
+        let mut fixture = Fixture::with_response(&many(40));
         let options = json!({"content_level": "full", "output_format": format});
-        let outcome = desk.search(options);
+        let outcome = fixture.search(options);
         let links = outcome.links.clone();
-        let (text, shown) = outcome.shown();
+        let (text, structured) = outcome.into_parts();
         assert!(
-            (5_000..=10_000).contains(&tokens(&shown)),
+            (5_000..=10_000).contains(&tokens(&structured)),
             "{}",
-            tokens(&shown)
+            tokens(&structured)
         );
-        assert_eq!(misshapen(&shown), Vec::<String>::new());
-        let returned = shown["metadata"]["returned"].as_u64().expect("a number");
+        assert_eq!(envelope_problems(&structured), Vec::<String>::new());
+        let returned = structured["metadata"]["returned"]
+            .as_u64()
+            .expect("a number");
         assert!(returned > 3 && returned < 40, "{returned}");
         assert_eq!(
-            shown["metadata"]["leftOut"],
+            structured["metadata"]["leftOut"],
             json!({"results": 40 - returned, "from": returned})
         );
-        let more = shown["metadata"]["more"].as_str().expect("a way");
+        let more = structured["metadata"]["more"]
+            .as_str()
+            .expect("a suggested call");
         assert!(more.contains(&format!("offset {returned}")), "{more}");
         assert!(more.contains("larger max_tokens"), "{more}");
         if format == "markdown" {
@@ -48,8 +52,8 @@ fn default_limit_is_ten_thousand_tokens() {
             let line = format!("Left out: {left_out} results from {returned} on");
             assert!(text.contains(&line), "{text}");
         }
-        // Results that were left out have links, and the whole answer where those are many.
-        let id = cache_id(&shown);
+        // Omitted results have links, or one link to the whole result if there are many.
+        let id = cache_id(&structured);
         assert_eq!(links.len(), 21);
         assert_eq!(links[0]["uri"], format!("exa://results/{id}/{returned}"));
         assert_eq!(links[0]["name"], format!("Page {returned}"));
@@ -63,19 +67,19 @@ fn default_limit_is_ten_thousand_tokens() {
 #[test]
 fn exact_fit_is_not_truncated() {
     for format in ["markdown", "json"] {
-        let mut desk = Desk::answering(&many(5));
-        let look = |limit: u64| json!({"content_level": "full", "output_format": format, "max_tokens": limit});
-        // Kept from then on, which each of the looks says in the same words.
-        desk.search(look(100_000)).shown();
-        let (_, whole) = desk.search(look(100_000)).shown();
-        let (_, tight) = desk.search(look(tokens(&whole))).shown();
+        let mut fixture = Fixture::with_response(&many(5));
+        let view = |limit: u64| json!({"content_level": "full", "output_format": format, "max_tokens": limit});
+        // The result is cached from now on, which adds the same text to each view.
+        fixture.search(view(100_000)).into_parts();
+        let (_, whole) = fixture.search(view(100_000)).into_parts();
+        let (_, tight) = fixture.search(view(tokens(&whole))).into_parts();
         assert_eq!(tight["results"], whole["results"], "{format}");
-        let (_, less) = desk.search(look(tokens(&whole) - 1)).shown();
+        let (_, less) = fixture.search(view(tokens(&whole) - 1)).into_parts();
         assert!(less["metadata"]["leftOut"].is_object(), "{format}");
     }
 }
 
-/// The least that can be asked for is met, in every form and at every level.
+/// The smallest limit is met in every format and at every level.
 #[test]
 fn smallest_budgets_hold() {
     let url = |number: usize| format!("https://example{number}.com/a/long/path/to/page");
@@ -84,18 +88,20 @@ fn smallest_budgets_hold() {
             "publishedDate": "2024-05-01T00:00:00.000Z", "author": "Someone", "score": 0.345_678,
             "text": "Some words of it. ".repeat(400)})
     };
-    let answer = json!({"requestId": "30b92d3e-f7ca-4638-90d5-ae7acb27f3a7", "resolvedSearchType": "neural",
+    let response = json!({"requestId": "30b92d3e-f7ca-4638-90d5-ae7acb27f3a7", "resolvedSearchType": "neural",
         "results": (0..10).map(page).collect::<Vec<_>>(), "costDollars": {"total": 0.008}});
-    let mut desk = Desk::answering(&answer);
+    let mut fixture = Fixture::with_response(&response);
     for format in ["markdown", "json"] {
         for level in ["summary", "standard", "full"] {
             for most in [200, 220, 250, 300, 400] {
                 let options =
                     json!({"output_format": format, "content_level": level, "max_tokens": most});
-                let outcome = desk.search(options.clone());
-                let shown = outcome.structured.expect("structured content");
-                assert!(tokens(&shown) <= most, "{options}: {shown}");
-                let more = shown["metadata"]["more"].as_str().expect("a way");
+                let outcome = fixture.search(options.clone());
+                let structured = outcome.structured.expect("structured content");
+                assert!(tokens(&structured) <= most, "{options}: {structured}");
+                let more = structured["metadata"]["more"]
+                    .as_str()
+                    .expect("a suggested call");
                 assert!(
                     more.contains("offset") && more.contains("max_tokens"),
                     "{more}"
@@ -107,37 +113,45 @@ fn smallest_budgets_hold() {
 
 #[test]
 fn short_results_have_no_links() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for level in ["summary", "standard", "full"] {
-        let outcome = desk.search(json!({"content_level": level}));
+        let outcome = fixture.search(json!({"content_level": level}));
         assert_eq!(outcome.links, Vec::<Value>::new(), "{level}");
     }
 }
 
 #[test]
 fn every_limit_holds() {
-    let answers = [
+    let responses = [
         many(30),
-        specimens::research(),
-        specimens::items(),
-        specimens::answer(),
-        json!({"results": [], "context": specimens::long_text("x").repeat(30)}),
+        samples::research(),
+        samples::items(),
+        samples::answer(),
+        json!({"results": [], "context": samples::long_text("x").repeat(30)}),
     ];
-    for answer in answers {
-        let mut desk = Desk::answering(&answer);
+    for response in responses {
+        let mut fixture = Fixture::with_response(&response);
         for limit in [300, 500, 1_000, 3_000, 9_000, 100_000] {
             for format in ["markdown", "json"] {
                 for level in ["summary", "standard", "full"] {
                     let options = json!({"max_tokens": limit, "output_format": format, "content_level": level});
-                    let (text, shown) = desk.search(options.clone()).shown();
+                    let (text, structured) = fixture.search(options.clone()).into_parts();
                     assert!(
-                        tokens(&shown) <= limit,
+                        tokens(&structured) <= limit,
                         "{} for {options}: {text}",
-                        tokens(&shown)
+                        tokens(&structured)
                     );
-                    assert_eq!(misshapen(&shown), Vec::<String>::new(), "{options}");
+                    assert_eq!(
+                        envelope_problems(&structured),
+                        Vec::<String>::new(),
+                        "{options}"
+                    );
                     if format == "markdown" {
-                        assert_eq!(unsaid(&text, &shown), Vec::<String>::new(), "{options}");
+                        assert_eq!(
+                            missing_from_text(&text, &structured),
+                            Vec::<String>::new(),
+                            "{options}"
+                        );
                     }
                 }
             }
@@ -145,90 +159,93 @@ fn every_limit_holds() {
     }
 }
 
-/// The least limit leaves hardly more than the head, but no failure.
+/// The smallest limit leaves little more than the header, but does not fail.
 #[test]
 fn minimum_limit_still_shows_content() {
-    let mut desk = Desk::answering(&many(3));
-    let (_, shown) = desk
+    let mut fixture = Fixture::with_response(&many(3));
+    let (_, structured) = fixture
         .search(json!({"max_tokens": 200, "content_level": "full"}))
-        .shown();
-    assert!(tokens(&shown) <= 200, "{}", tokens(&shown));
-    assert_eq!(shown["results"][0]["title"], "Page 0");
-    // Less than the head takes is answered all the same, and told.
-    let (_, shown) = desk
+        .into_parts();
+    assert!(tokens(&structured) <= 200, "{}", tokens(&structured));
+    assert_eq!(structured["results"][0]["title"], "Page 0");
+    // A limit below the size of the header is exceeded with a warning.
+    let (_, structured) = fixture
         .search(json!({"max_tokens": 20, "content_level": "full"}))
-        .shown();
-    let warnings = shown["metadata"]["warnings"].to_string();
+        .into_parts();
+    let warnings = structured["metadata"]["warnings"].to_string();
     assert!(
         warnings.contains("max_tokens 20 is too small"),
         "{warnings}"
     );
-    assert!(tokens(&shown) < 300, "{}", tokens(&shown));
+    assert!(tokens(&structured) < 300, "{}", tokens(&structured));
 }
 
-/// A result that alone is too long is cut where a sentence ends, and can be had whole.
+/// A single result that is too long is truncated at the end of a sentence and links to the full text.
 #[test]
 fn long_result_is_cut_at_a_boundary() {
-    let whole = specimens::long_text("heat").repeat(20);
+    let whole = samples::long_text("heat").repeat(20);
     let page = json!({"url": "https://a.example/", "title": "T", "text": whole, "author": "A"});
-    let mut desk =
-        Desk::answering(&json!({"results": [page, {"url": "https://b.example/", "title": "U"}]}));
-    let outcome = desk.search(json!({"content_level": "full", "max_tokens": 1_000}));
+    let mut fixture = Fixture::with_response(
+        &json!({"results": [page, {"url": "https://b.example/", "title": "U"}]}),
+    );
+    let outcome = fixture.search(json!({"content_level": "full", "max_tokens": 1_000}));
     let links = outcome.links.clone();
-    let (text, shown) = outcome.shown();
-    let part = shown["results"][0]["text"].as_str().expect("a text");
-    let kept = part.strip_suffix('…').expect("a mark where it was cut");
-    assert!(whole.starts_with(kept), "{kept}");
-    assert!(kept.ends_with('.') && kept.len() > 1_000, "{kept}");
-    assert_eq!(shown["results"][0]["author"], "A");
+    let (text, structured) = outcome.into_parts();
+    let part = structured["results"][0]["text"].as_str().expect("a string");
+    let excerpt = part.strip_suffix('…').expect("a mark where it was cut");
+    assert!(whole.starts_with(excerpt), "{excerpt}");
+    assert!(excerpt.ends_with('.') && excerpt.len() > 1_000, "{excerpt}");
+    assert_eq!(structured["results"][0]["author"], "A");
     assert_eq!(
-        shown["metadata"]["leftOut"],
+        structured["metadata"]["leftOut"],
         json!({"results": 1, "from": 1, "shortened": [0]})
     );
     assert!(
         text.contains("Left out: 1 results from 1 on; parts of 0\n"),
         "{text}"
     );
-    let id = cache_id(&shown);
+    let id = cache_id(&structured);
     assert_eq!(links[0]["uri"], format!("exa://results/{id}/0"));
     let options = json!({"cache_id": id, "index": 0, "max_tokens": 1_000_000});
-    let (_, shown) = desk.search(options).shown();
-    assert_eq!(shown["results"][0]["text"].as_str(), Some(&*whole));
+    let (_, structured) = fixture.search(options).into_parts();
+    assert_eq!(structured["results"][0]["text"].as_str(), Some(&*whole));
 }
 
-/// Following the offsets that answers name gives everything once.
+/// Following the offsets of the results returns everything once.
 #[test]
 fn offsets_page_through_the_whole_result() {
-    let mut desk = Desk::answering(&many(25));
-    let (_, mut shown) = desk
+    let mut fixture = Fixture::with_response(&many(25));
+    let (_, mut structured) = fixture
         .search(json!({"content_level": "full", "max_tokens": 5_000}))
-        .shown();
+        .into_parts();
     let mut titles = Vec::new();
     loop {
-        let results = shown["results"].as_array().expect("results");
+        let results = structured["results"].as_array().expect("results");
         titles.extend(results.iter().map(|result| result["title"].clone()));
         assert!(titles.len() <= 25, "{titles:?}");
-        let Some(next) = shown["metadata"]["leftOut"]["from"].as_u64() else {
+        let Some(next) = structured["metadata"]["leftOut"]["from"].as_u64() else {
             break;
         };
         assert_eq!(next as usize, titles.len());
-        let more = shown["metadata"]["more"].as_str().expect("a way");
+        let more = structured["metadata"]["more"]
+            .as_str()
+            .expect("a suggested call");
         assert!(more.contains(&format!("offset {next}")), "{more}");
-        let look = json!({"cache_id": cache_id(&shown), "offset": next, "content_level": "full", "max_tokens": 5_000});
-        shown = desk.search(look).shown().1;
+        let view = json!({"cache_id": cache_id(&structured), "offset": next, "content_level": "full", "max_tokens": 5_000});
+        structured = fixture.search(view).into_parts().1;
     }
     let all: Vec<Value> = (0..25)
         .map(|number| json!(format!("Page {number}")))
         .collect();
     assert_eq!(titles, all);
-    assert_eq!(desk.asked(), 1);
+    assert_eq!(fixture.take_request_count(), 1);
 }
 
-/// With filters, offsets count what passed them, and indexes stay those of the whole answer.
+/// With filters, offsets count filtered results, and indexes refer to the whole result.
 #[test]
 fn offsets_count_filtered_entries() {
-    let mut answer = many(30);
-    for (number, page) in answer["results"]
+    let mut response = many(30);
+    for (number, page) in response["results"]
         .as_array_mut()
         .expect("pages")
         .iter_mut()
@@ -236,15 +253,15 @@ fn offsets_count_filtered_entries() {
     {
         page["score"] = json!(if number % 2 == 0 { 0.9 } else { 0.1 });
     }
-    let mut desk = Desk::answering(&answer);
+    let mut fixture = Fixture::with_response(&response);
     let filters = json!({"minScore": 0.5});
     let mut options = json!({"content_level": "full", "max_tokens": 4_000, "filters": filters});
     let mut titles = Vec::new();
     for _ in 0..15 {
-        let (_, shown) = desk.search(options.clone()).shown();
-        let results = shown["results"].as_array().expect("results");
+        let (_, structured) = fixture.search(options.clone()).into_parts();
+        let results = structured["results"].as_array().expect("results");
         titles.extend(results.iter().map(|result| result["title"].clone()));
-        let more = shown["metadata"]["more"].as_str().unwrap_or_default();
+        let more = structured["metadata"]["more"].as_str().unwrap_or_default();
         let offset = more
             .split("offset ")
             .nth(1)
@@ -252,9 +269,9 @@ fn offsets_count_filtered_entries() {
         let Some(offset) = offset.and_then(|offset| offset.parse::<usize>().ok()) else {
             break;
         };
-        options = joined(
+        options = merge(
             options,
-            &json!({"cache_id": cache_id(&shown), "offset": offset}),
+            &json!({"cache_id": cache_id(&structured), "offset": offset}),
         );
     }
     let even: Vec<Value> = (0..30)
@@ -264,7 +281,7 @@ fn offsets_count_filtered_entries() {
     assert_eq!(titles, even);
 }
 
-/// Ten megabytes, and two in every other shape that JSON has.
+/// Ten megabytes, and two of every other JSON shape.
 #[test]
 fn huge_response_is_handled() {
     let prose = "A sentence of some words. ".repeat(400_000);
@@ -275,7 +292,7 @@ fn huge_response_is_handled() {
     for _ in 0..50 {
         deep = json!({"a": [deep, "filler ".repeat(6_000)]});
     }
-    let answers = [
+    let responses = [
         json!({"results": [{"url": "https://a.example/", "title": "T", "text": prose}]}),
         json!({"results": [{"url": "https://a.example/", "title": word.clone(), "text": word.clone()}]}),
         json!({"results": (0..60_000).map(entry).collect::<Vec<_>>()}),
@@ -284,22 +301,22 @@ fn huge_response_is_handled() {
         json!({"results": [{"id": "x", "deep": deep}]}),
         json!({"results": [], "answer": word.clone(), "context": "Some words. ".repeat(150_000)}),
     ];
-    for (number, answer) in answers.iter().enumerate() {
-        let mut desk = Desk::answering(answer);
+    for (number, response) in responses.iter().enumerate() {
+        let mut fixture = Fixture::with_response(response);
         for options in [
             json!({"content_level": "full"}),
             json!({"content_level": "summary"}),
             json!({"output_format": "json", "max_tokens": 500}),
         ] {
-            let (text, shown) = desk.search(options.clone()).shown();
+            let (text, structured) = fixture.search(options.clone()).into_parts();
             let limit = options["max_tokens"].as_u64().unwrap_or(10_000);
             assert!(
-                tokens(&shown) <= limit,
+                tokens(&structured) <= limit,
                 "{number} {options}: {}",
-                tokens(&shown)
+                tokens(&structured)
             );
             assert!(text.len() < 60_000, "{number} {options}: {}", text.len());
         }
-        desk.server.end();
+        fixture.server.shut_down();
     }
 }

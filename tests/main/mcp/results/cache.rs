@@ -1,26 +1,26 @@
-//! Answers that are kept: looked at again without a request, and only as long as they should be.
+//! Cached results: read again without a request, and only until they expire.
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Desk, cache_id, joined, specimens};
-use crate::support::{McpServer, Program, Recorder, Reply};
+use super::{Fixture, cache_id, merge, samples};
+use crate::support::{McpServer, Program, Recorder, Response};
 
-/// A desk whose answer is kept, with the id.
-fn kept() -> (Desk, String) {
-    let mut desk = Desk::answering(&specimens::pages());
-    let (_, shown) = desk.search(json!({})).shown();
-    assert_eq!(desk.asked(), 1);
-    let id = cache_id(&shown);
-    (desk, id)
+/// Returns a fixture with a cached result, and its id.
+fn cached_search() -> (Fixture, String) {
+    let mut fixture = Fixture::with_response(&samples::pages());
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    assert_eq!(fixture.take_request_count(), 1);
+    let id = cache_id(&structured);
+    (fixture, id)
 }
 
 #[test]
 fn cached_read_sends_no_request() {
-    let (mut desk, id) = kept();
-    let looks = [
+    let (mut fixture, id) = cached_search();
+    let views = [
         json!({"content_level": "summary"}),
         json!({"content_level": "full"}),
         json!({"output_format": "json"}),
@@ -32,81 +32,84 @@ fn cached_read_sends_no_request() {
         json!({"fresh": true}),
         json!({"all": true}),
     ];
-    for look in looks {
-        let options = joined(json!({"cache_id": id}), &look);
-        let (_, shown) = desk.search(options).shown();
-        assert_eq!(desk.asked(), 0, "{look}");
-        assert_eq!(shown["metadata"]["cached"], true, "{look}");
-        assert_eq!(cache_id(&shown), id);
-        assert_eq!(shown["metadata"]["totalResults"], 3, "{look}");
+    for view in views {
+        let options = merge(json!({"cache_id": id}), &view);
+        let (_, structured) = fixture.search(options).into_parts();
+        assert_eq!(fixture.take_request_count(), 0, "{view}");
+        assert_eq!(structured["metadata"]["cached"], true, "{view}");
+        assert_eq!(cache_id(&structured), id);
+        assert_eq!(structured["metadata"]["totalResults"], 3, "{view}");
     }
 }
 
 #[test]
 fn cached_reads_are_deterministic() {
-    let (mut desk, id) = kept();
-    let mut look = |options: Value| {
-        desk.search(joined(json!({"cache_id": id}), &options))
-            .shown()
+    let (mut fixture, id) = cached_search();
+    let mut view = |options: Value| {
+        fixture
+            .search(merge(json!({"cache_id": id}), &options))
+            .into_parts()
     };
     let (one, other) = (json!({"index": 0}), json!({"index": 1}));
-    let (first, second) = (look(one.clone()), look(other.clone()));
+    let (first, second) = (view(one.clone()), view(other.clone()));
     assert_ne!(first.1["results"], second.1["results"]);
-    for (wish, expected) in [(&other, &second), (&one, &first), (&one, &first)] {
-        let shown = look(wish.clone());
-        assert_eq!(shown.1, expected.1, "{wish}");
+    for (options, expected) in [(&other, &second), (&one, &first), (&one, &first)] {
+        let structured = view(options.clone());
+        assert_eq!(structured.1, expected.1, "{options}");
     }
-    assert_eq!(look(one.clone()).0, look(one).0);
-    // A slip is told with the look that made it, and with no other.
-    let (_, mended) = look(json!({"index": "1"}));
+    assert_eq!(view(one.clone()).0, view(one).0);
+    // A correction is reported with the call that caused it, and with no other.
+    let (_, corrected) = view(json!({"index": "1"}));
     assert_eq!(
-        mended["metadata"]["corrections"].as_array().map(Vec::len),
+        corrected["metadata"]["corrections"]
+            .as_array()
+            .map(Vec::len),
         Some(1)
     );
-    let (_, plain) = look(other);
+    let (_, plain) = view(other);
     assert_eq!(plain["metadata"]["corrections"], json!([]));
-    assert_eq!(desk.asked(), 0);
+    assert_eq!(fixture.take_request_count(), 0);
 }
 
 #[test]
 fn cached_read_honours_its_options() {
-    let (mut desk, id) = kept();
-    let mut look = |options: Value| {
-        let options = joined(json!({"cache_id": id, "output_format": "json"}), &options);
-        desk.search(options).envelope()
+    let (mut fixture, id) = cached_search();
+    let mut view = |options: Value| {
+        let options = merge(json!({"cache_id": id, "output_format": "json"}), &options);
+        fixture.search(options).envelope()
     };
-    let pages = specimens::pages();
-    let titles = |shown: &Value| -> Vec<Value> {
-        let results = shown["results"].as_array().expect("results");
+    let pages = samples::pages();
+    let titles = |structured: &Value| -> Vec<Value> {
+        let results = structured["results"].as_array().expect("results");
         results
             .iter()
             .map(|result| result["title"].clone())
             .collect()
     };
     let title = |index: usize| pages["results"][index]["title"].clone();
-    assert_eq!(look(json!({}))["results"], pages["results"]);
-    assert_eq!(titles(&look(json!({"offset": 1}))), [title(1), title(2)]);
-    assert_eq!(titles(&look(json!({"offset": 1, "limit": 1}))), [title(1)]);
-    assert_eq!(titles(&look(json!({"limit": 2}))), [title(0), title(1)]);
-    assert_eq!(titles(&look(json!({"index": 2}))), [title(2)]);
+    assert_eq!(view(json!({}))["results"], pages["results"]);
+    assert_eq!(titles(&view(json!({"offset": 1}))), [title(1), title(2)]);
+    assert_eq!(titles(&view(json!({"offset": 1, "limit": 1}))), [title(1)]);
+    assert_eq!(titles(&view(json!({"limit": 2}))), [title(0), title(1)]);
+    assert_eq!(titles(&view(json!({"index": 2}))), [title(2)]);
     assert_eq!(
-        titles(&look(json!({"filters": {"minScore": 0.9}}))),
+        titles(&view(json!({"filters": {"minScore": 0.9}}))),
         [title(0)]
     );
-    let fields = look(json!({"fields": ["author", "highlightScores"]}));
+    let fields = view(json!({"fields": ["author", "highlightScores"]}));
     assert_eq!(
         fields["results"][0],
         json!({"author": "Ada Example", "highlightScores": [0.91, 0.52]})
     );
 }
 
-/// Any tool can look at an answer, whichever asked for it; its own arguments do not matter then.
+/// Any tool can read a cached result; its other arguments are ignored then.
 #[test]
 fn every_tool_set_can_read_cached_results() {
-    let mut desk = Desk::offering("default,toolhost,granular", &specimens::pages());
-    let (_, shown) = desk.search(json!({})).shown();
-    assert_eq!(desk.asked(), 1);
-    let id = cache_id(&shown);
+    let mut fixture = Fixture::with_tools("default,toolhost,granular", &samples::pages());
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    assert_eq!(fixture.take_request_count(), 1);
+    let id = cache_id(&structured);
     for (tool, call) in [
         ("web_search_exa", json!({})),
         ("web_search_exa", json!({"query": "other", "numResults": 5})),
@@ -121,50 +124,52 @@ fn every_tool_set_can_read_cached_results() {
         ("search", json!({"query": "q"})),
         ("websets_list", json!({})),
     ] {
-        let call = joined(call, &json!({"cache_id": id, "content_level": "summary"}));
-        let (_, shown) = desk.server.call_plainly(tool, call).shown();
-        assert_eq!(shown["metadata"]["operation"], "search", "{tool}");
-        assert_eq!(shown["metadata"]["returned"], 3, "{tool}");
-        assert_eq!(desk.asked(), 0, "{tool}");
+        let call = merge(call, &json!({"cache_id": id, "content_level": "summary"}));
+        let (_, structured) = fixture.server.call_raw(tool, call).into_parts();
+        assert_eq!(structured["metadata"]["operation"], "search", "{tool}");
+        assert_eq!(structured["metadata"]["returned"], 3, "{tool}");
+        assert_eq!(fixture.take_request_count(), 0, "{tool}");
     }
 }
 
-/// The same paid question within the life of its answer.
+/// The same billed request while its result is cached.
 #[test]
 fn identical_searches_send_one_request() {
-    let answers = [
+    let bodies = [
         (
             "search",
             json!({"query": "q", "numResults": 3}),
-            specimens::pages(),
+            samples::pages(),
         ),
         (
             "find_similar",
             json!({"url": "https://a.example/"}),
-            specimens::pages(),
+            samples::pages(),
         ),
         (
             "get_contents",
             json!({"urls": ["https://a.example/"]}),
-            specimens::contents(),
+            samples::contents(),
         ),
-        ("answer", json!({"query": "q"}), specimens::answer()),
+        ("answer", json!({"query": "q"}), samples::answer()),
         (
             "websets.preview",
             json!({"search": {"query": "q"}}),
             json!({"search": {}, "enrichments": [], "items": []}),
         ),
     ];
-    for (operation, args, answer) in answers {
-        let mut desk = Desk::answering(&answer);
-        let mut ask = |args: &Value, options: Value| {
-            let (_, shown) = desk.operate(operation, args.clone(), options).shown();
-            let cached = shown["metadata"]["cached"] == true;
-            (cached, cache_id(&shown), desk.asked())
+    for (operation, args, body) in bodies {
+        let mut fixture = Fixture::with_response(&body);
+        let mut send_request = |args: &Value, options: Value| {
+            let (_, structured) = fixture
+                .call_operation(operation, args.clone(), options)
+                .into_parts();
+            let cached = structured["metadata"]["cached"] == true;
+            (cached, cache_id(&structured), fixture.take_request_count())
         };
-        let (cached, first, asked) = ask(&args, json!({}));
-        assert_eq!((cached, asked), (false, 1), "{operation}");
-        // How it is shown does not make it another question, nor does the order of arguments.
+        let (cached, first, requests) = send_request(&args, json!({}));
+        assert_eq!((cached, requests), (false, 1), "{operation}");
+        // Neither output options nor the order of arguments change the cache key.
         let fields = args.as_object().expect("arguments").clone();
         let turned = Value::Object(fields.into_iter().rev().collect());
         for (args, options) in [
@@ -175,21 +180,29 @@ fn identical_searches_send_one_request() {
                 json!({"content_level": "full", "output_format": "json"}),
             ),
         ] {
-            assert_eq!(ask(args, options), (true, first.clone(), 0), "{operation}");
+            assert_eq!(
+                send_request(args, options),
+                (true, first.clone(), 0),
+                "{operation}"
+            );
         }
-        let (cached, second, asked) = ask(&args, json!({"fresh": true}));
-        assert_eq!((cached, asked), (false, 1), "{operation}");
+        let (cached, second, requests) = send_request(&args, json!({"fresh": true}));
+        assert_eq!((cached, requests), (false, 1), "{operation}");
         assert_ne!(second, first);
-        // The newest answer counts from now on.
-        assert_eq!(ask(&args, json!({})), (true, second, 0), "{operation}");
-        let other = joined(args.clone(), &json!({"unheardOf": 1}));
-        assert_eq!(ask(&other, json!({})).2, 1, "{operation}");
+        // The newest result is used from now on.
+        assert_eq!(
+            send_request(&args, json!({})),
+            (true, second, 0),
+            "{operation}"
+        );
+        let other = merge(args.clone(), &json!({"unheardOf": 1}));
+        assert_eq!(send_request(&other, json!({})).2, 1, "{operation}");
     }
 }
 
 #[test]
 fn named_tools_use_the_cache() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for (call, requests) in [
         (json!({"query": "q"}), 1),
         (json!({"query": "q"}), 0),
@@ -200,15 +213,16 @@ fn named_tools_use_the_cache() {
         ),
         (json!({"query": "q", "fresh": true}), 1),
     ] {
-        desk.server
-            .call_plainly("web_search_exa", call.clone())
-            .shown();
-        assert_eq!(desk.asked(), requests, "{call}");
+        fixture
+            .server
+            .call_raw("web_search_exa", call.clone())
+            .into_parts();
+        assert_eq!(fixture.take_request_count(), requests, "{call}");
     }
 }
 
-/// What belongs to the caller changes under their hands; it is asked for anew, and can be looked at
-/// again by its id.
+/// The caller's own objects change, so they are requested again each time; the cached result can still be read
+/// by its id.
 #[test]
 fn mutable_state_is_not_cached() {
     for (operation, args) in [
@@ -221,75 +235,80 @@ fn mutable_state_is_not_cached() {
         ("research.create", json!({"instructions": "q"})),
         ("websets.cancel", json!({"websetId": "w"})),
     ] {
-        let mut desk = Desk::answering(&specimens::webset());
+        let mut fixture = Fixture::with_response(&samples::webset());
         let mut id = String::new();
         for _ in 0..2 {
-            let (_, shown) = desk.operate(operation, args.clone(), json!({})).shown();
-            assert_eq!(desk.asked(), 1, "{operation}");
-            assert_eq!(shown["metadata"].get("cached"), None, "{operation}");
-            id = cache_id(&shown);
+            let (_, structured) = fixture
+                .call_operation(operation, args.clone(), json!({}))
+                .into_parts();
+            assert_eq!(fixture.take_request_count(), 1, "{operation}");
+            assert_eq!(structured["metadata"].get("cached"), None, "{operation}");
+            id = cache_id(&structured);
         }
-        desk.operate(operation, args, json!({"cache_id": id}))
-            .shown();
-        assert_eq!(desk.asked(), 0, "{operation}");
+        fixture
+            .call_operation(operation, args, json!({"cache_id": id}))
+            .into_parts();
+        assert_eq!(fixture.take_request_count(), 0, "{operation}");
     }
 }
 
-/// A failure is not kept.
+/// Failures are not cached.
 #[test]
 fn failures_are_not_cached() {
     let replies = [
-        Reply::json(400, &json!({"error": "no"})),
-        Reply::json(200, &specimens::pages()),
+        Response::json(400, &json!({"error": "no"})),
+        Response::json(200, &samples::pages()),
     ];
-    let mut desk = Desk::with(Recorder::replies(replies), &[], &[]);
-    desk.search(json!({})).failure();
-    let (_, shown) = desk.search(json!({})).shown();
-    assert_eq!(desk.asked(), 2);
-    assert_eq!(shown["metadata"].get("cached"), None);
+    let mut fixture = Fixture::with(Recorder::responses(replies), &[], &[]);
+    fixture.search(json!({})).failure();
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    assert_eq!(fixture.take_request_count(), 2);
+    assert_eq!(structured["metadata"].get("cached"), None);
 }
 
 #[test]
 fn cached_results_expire() {
-    let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
-    let mut desk = Desk::with(recorder, &[], &[("EXA_MCP_CACHE_TTL", "1")]);
-    let (_, shown) = desk.search(json!({})).shown();
-    let id = cache_id(&shown);
+    let recorder = Recorder::always(Response::json(200, &samples::pages()));
+    let mut fixture = Fixture::with(recorder, &[], &[("EXA_MCP_CACHE_TTL", "1")]);
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    let id = cache_id(&structured);
     sleep(Duration::from_millis(1100));
-    let failure = desk.search(json!({"cache_id": id})).failure();
+    let failure = fixture.search(json!({"cache_id": id})).failure();
     failure.assert_code(-32003, "RESOURCE_NOT_FOUND");
-    failure.assert_says(&[&id, "1 second", "without cache_id"]);
-    let (_, shown) = desk.search(json!({})).shown();
-    assert_ne!(cache_id(&shown), id);
-    assert_eq!(desk.asked(), 2);
+    failure.assert_contains(&[&id, "1 second", "without cache_id"]);
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    assert_ne!(cache_id(&structured), id);
+    assert_eq!(fixture.take_request_count(), 2);
 }
 
 #[test]
 fn cache_can_be_disabled() {
     for variable in ["EXA_MCP_CACHE_TTL", "EXA_MCP_CACHE_BYTES"] {
-        let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
-        let mut desk = Desk::with(recorder, &[], &[(variable, "0")]);
+        let recorder = Recorder::always(Response::json(200, &samples::pages()));
+        let mut fixture = Fixture::with(recorder, &[], &[(variable, "0")]);
         for _ in 0..2 {
-            let (text, shown) = desk.search(json!({"limit": 1})).shown();
-            assert_eq!(desk.asked(), 1, "{variable}");
-            assert_eq!(shown["metadata"]["cacheId"], Value::Null);
+            let (text, structured) = fixture.search(json!({"limit": 1})).into_parts();
+            assert_eq!(fixture.take_request_count(), 1, "{variable}");
+            assert_eq!(structured["metadata"]["cacheId"], Value::Null);
             assert!(!text.contains("cache_id"), "{text}");
         }
-        let failure = desk.search(json!({"cache_id": "r_x"})).failure();
+        let failure = fixture.search(json!({"cache_id": "r_x"})).failure();
         failure.assert_code(-32003, "RESOURCE_NOT_FOUND");
-        failure.assert_says(&["caches no results", "without cache_id"]);
+        failure.assert_contains(&["caches no results", "without cache_id"]);
     }
 }
 
-/// What is too large to be kept can be had in parts, or with more room.
+/// A result that is too large for the cache can be requested in parts, or with a larger limit.
 #[test]
 fn truncated_uncached_result_explains_how_to_continue() {
     for variable in ["EXA_MCP_CACHE_TTL", "EXA_MCP_CACHE_BYTES"] {
-        let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
-        let mut desk = Desk::with(recorder, &[], &[(variable, "0")]);
+        let recorder = Recorder::always(Response::json(200, &samples::pages()));
+        let mut fixture = Fixture::with(recorder, &[], &[(variable, "0")]);
         let options = json!({"content_level": "full", "max_tokens": 300});
-        let (text, shown) = desk.search(options).shown();
-        let more = shown["metadata"]["more"].as_str().expect("a way");
+        let (text, structured) = fixture.search(options).into_parts();
+        let more = structured["metadata"]["more"]
+            .as_str()
+            .expect("a suggested call");
         for part in ["offset", "a larger max_tokens", "Exa is called again"] {
             assert!(more.contains(part) && text.contains(part), "{more} {text}");
         }
@@ -298,26 +317,28 @@ fn truncated_uncached_result_explains_how_to_continue() {
 
 #[test]
 fn cache_evicts_the_oldest_results() {
-    let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
-    let size = specimens::pages().to_string().len();
+    let recorder = Recorder::always(Response::json(200, &samples::pages()));
+    let size = samples::pages().to_string().len();
     let room = (size * 4).to_string();
-    let mut desk = Desk::with(recorder, &[], &[("EXA_MCP_CACHE_BYTES", &room)]);
+    let mut fixture = Fixture::with(recorder, &[], &[("EXA_MCP_CACHE_BYTES", &room)]);
     let mut ids = Vec::new();
     for number in 0..8 {
         let args = json!({"query": format!("q{number}")});
-        let (_, shown) = desk.operate("search", args, json!({})).shown();
-        ids.push(cache_id(&shown));
+        let (_, structured) = fixture
+            .call_operation("search", args, json!({}))
+            .into_parts();
+        ids.push(cache_id(&structured));
     }
-    desk.search(json!({"cache_id": ids[0]})).failure();
-    desk.search(json!({"cache_id": ids[7]})).shown();
-    assert_eq!(desk.asked(), 8);
+    fixture.search(json!({"cache_id": ids[0]})).failure();
+    fixture.search(json!({"cache_id": ids[7]})).into_parts();
+    assert_eq!(fixture.take_request_count(), 8);
 }
 
-/// Ids are no use to other servers, and guessing one tells nothing.
+/// Ids are useless on other servers, and guessing one reveals nothing.
 #[test]
 fn foreign_and_unknown_ids_are_indistinguishable() {
-    let (_own, foreign) = kept();
-    let (mut desk, _) = kept();
+    let (_own, foreign) = cached_search();
+    let (mut fixture, _) = cached_search();
     for id in [
         &*foreign,
         "r_aaaaaaaaaaaaaaaaaaaa",
@@ -325,18 +346,18 @@ fn foreign_and_unknown_ids_are_indistinguishable() {
         "../../etc",
         "日本",
     ] {
-        let failure = desk.search(json!({"cache_id": id})).failure();
+        let failure = fixture.search(json!({"cache_id": id})).failure();
         failure.assert_code(-32003, "RESOURCE_NOT_FOUND");
-        failure.assert_says(&[id, "300 seconds", "without cache_id"]);
+        failure.assert_contains(&[id, "300 seconds", "without cache_id"]);
     }
-    assert_eq!(desk.asked(), 0);
+    assert_eq!(fixture.take_request_count(), 0);
 }
 
 #[test]
 fn ids_cannot_be_guessed() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     let mut ids: Vec<String> = (0..20)
-        .map(|_| cache_id(&desk.search(json!({"fresh": true})).shown().1))
+        .map(|_| cache_id(&fixture.search(json!({"fresh": true})).into_parts().1))
         .collect();
     ids.sort();
     ids.dedup();
@@ -345,17 +366,17 @@ fn ids_cannot_be_guessed() {
     assert!(letters.len() > 20, "{letters:?}");
 }
 
-/// The same id works in every era: it belongs to whoever started the process.
+/// An id works with every protocol version, because it belongs to the user of the process.
 #[test]
 fn stateless_version_reads_cached_results() {
-    let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
+    let recorder = Recorder::always(Response::json(200, &samples::pages()));
     let program = Program::new([]).env("EXA_BASE_URL", &recorder.url());
-    let mut server = McpServer::connect(program, crate::support::STATELESS);
-    let (_, shown) = server
-        .call_plainly("web_search_exa", json!({"query": "q"}))
-        .shown();
-    let call = json!({"query": "q", "cache_id": cache_id(&shown), "content_level": "summary"});
-    server.call_plainly("web_search_exa", call).shown();
+    let mut server = McpServer::connect(program, crate::support::STATELESS_VERSION);
+    let (_, structured) = server
+        .call_raw("web_search_exa", json!({"query": "q"}))
+        .into_parts();
+    let call = json!({"query": "q", "cache_id": cache_id(&structured), "content_level": "summary"});
+    server.call_raw("web_search_exa", call).into_parts();
     assert_eq!(recorder.take().len(), 1);
 }
 
@@ -371,7 +392,7 @@ fn non_numeric_limits_abort_start() {
         let output = Program::new([]).env(variable, value).run();
         output.assert_failed(2, &[variable, value, "integer"]);
     }
-    // Underscores make long numbers readable, and nothing is the same as not given.
+    // Underscores are allowed, and an empty value counts as unset.
     for value in ["32_000_000", " 5 ", ""] {
         let output = Program::new([]).env("EXA_MCP_CACHE_BYTES", value).run();
         assert_eq!(output.code, Some(0), "{output:#?}");

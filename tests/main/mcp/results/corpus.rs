@@ -1,7 +1,7 @@
-//! How much the levels save, measured on recorded answers of the sandbox.
+//! Measures how many tokens the content levels save, on recorded responses of the sandbox.
 //!
-//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main the_corpus_is` records them anew; afterwards
-//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main the_levels_save` writes the table.
+//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main recorded_corpus` records them again; then
+//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main levels_save` writes the table.
 
 mod record;
 
@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::Desk;
-use super::snapshots::{UPDATE, stable};
-use crate::support::{Recorder, Reply};
+use super::Fixture;
+use super::snapshots::{UPDATE, normalized_text};
+use crate::support::{Recorder, Response};
 
 const LEVELS: [&str; 3] = ["summary", "standard", "full"];
 
-/// How many answers there are.
+/// The number of recorded responses.
 const ANSWERS: usize = 50;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/answers")
 }
 
-/// A recorded answer: `{kind, operation, answer}`.
+/// Returns the recorded responses, each as `{kind, operation, answer}`.
 fn recorded() -> Vec<Value> {
     let entries = fs::read_dir(folder()).expect("the corpus");
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -39,7 +39,7 @@ fn recorded() -> Vec<Value> {
     files.iter().map(read).collect()
 }
 
-/// Tokens of one kind of answers at each level.
+/// The tokens of one kind of response at each level.
 #[derive(Default)]
 struct Row {
     kind: String,
@@ -48,7 +48,7 @@ struct Row {
 }
 
 impl Row {
-    /// By how much a level is smaller than `full`, in percent.
+    /// Returns how much smaller a level is than `full`, in percent.
     fn saved(&self, level: usize) -> f64 {
         100.0 - 100.0 * self.tokens[level] as f64 / self.tokens[2] as f64
     }
@@ -65,14 +65,14 @@ impl Row {
     }
 }
 
-/// Shows all answers at all levels and counts; the last row is the sum.
+/// Counts the tokens of all responses at all levels; the last row is the sum.
 fn measured() -> Vec<Row> {
     let corpus = recorded();
     assert_eq!(corpus.len(), ANSWERS, "answers in {}", folder().display());
     let replies = corpus
         .iter()
-        .map(|entry| Reply::json(200, &entry["answer"]));
-    let mut desk = Desk::with(Recorder::replies(replies.collect::<Vec<_>>()), &[], &[]);
+        .map(|entry| Response::json(200, &entry["answer"]));
+    let mut fixture = Fixture::with(Recorder::responses(replies.collect::<Vec<_>>()), &[], &[]);
     let mut rows: Vec<Row> = Vec::new();
     let mut total = Row {
         kind: "all".to_owned(),
@@ -86,7 +86,7 @@ fn measured() -> Vec<Row> {
                 ..Row::default()
             });
         }
-        let tokens = tokens(&mut desk, entry);
+        let tokens = tokens(&mut fixture, entry);
         for row in rows.iter_mut().next_back().into_iter().chain([&mut total]) {
             row.answers += 1;
             for (sum, tokens) in row.tokens.iter_mut().zip(tokens) {
@@ -98,15 +98,15 @@ fn measured() -> Vec<Row> {
     rows
 }
 
-/// The o200k tokens of an answer in Markdown, by level.
-fn tokens(desk: &mut Desk, entry: &Value) -> [usize; 3] {
+/// Returns the o200k tokens of a response in Markdown, by level.
+fn tokens(fixture: &mut Fixture, entry: &Value) -> [usize; 3] {
     let operation = entry["operation"].as_str().expect("an operation");
-    let outcome = desk.operate(operation, entry["args"].clone(), json!({"fresh": true}));
-    let id = outcome.shown().1["metadata"]["cacheId"].clone();
+    let outcome = fixture.call_operation(operation, entry["args"].clone(), json!({"fresh": true}));
+    let id = outcome.into_parts().1["metadata"]["cacheId"].clone();
     LEVELS.map(|level| {
-        let look = json!({"cache_id": id, "content_level": level, "max_tokens": 1_000_000});
-        let outcome = desk.operate(operation, json!({}), look);
-        bpe_openai::o200k_base().count(&stable(outcome, "md"))
+        let view = json!({"cache_id": id, "content_level": level, "max_tokens": 1_000_000});
+        let outcome = fixture.call_operation(operation, json!({}), view);
+        bpe_openai::o200k_base().count(&normalized_text(outcome, "md"))
     })
 }
 
@@ -138,36 +138,38 @@ fn levels_save_tokens_as_documented() {
     );
 }
 
-/// The estimate that every answer tells is hardly ever below what a tokenizer counts.
+/// The token estimate is hardly ever below the real count.
 #[test]
 fn token_estimates_of_recordings_are_upper_bounds() {
     let corpus = recorded();
     let replies = corpus
         .iter()
-        .map(|entry| Reply::json(200, &entry["answer"]));
-    let mut desk = Desk::with(Recorder::replies(replies.collect::<Vec<_>>()), &[], &[]);
-    let (mut looks, mut low, mut ratios) = (0, 0, 0.0);
+        .map(|entry| Response::json(200, &entry["answer"]));
+    let mut fixture = Fixture::with(Recorder::responses(replies.collect::<Vec<_>>()), &[], &[]);
+    let (mut views, mut low, mut ratios) = (0, 0, 0.0);
     for entry in &corpus {
         let operation = entry["operation"].as_str().expect("an operation");
-        let (_, shown) = desk
-            .operate(operation, entry["args"].clone(), json!({"fresh": true}))
-            .shown();
-        let id = &shown["metadata"]["cacheId"];
+        let (_, structured) = fixture
+            .call_operation(operation, entry["args"].clone(), json!({"fresh": true}))
+            .into_parts();
+        let id = &structured["metadata"]["cacheId"];
         for level in LEVELS {
             for format in ["markdown", "json"] {
-                let look = json!({"cache_id": id, "content_level": level, "output_format": format});
-                let (text, shown) = desk.operate(operation, json!({}), look).shown();
-                let told = shown["metadata"]["tokenEstimate"]
+                let view = json!({"cache_id": id, "content_level": level, "output_format": format});
+                let (text, structured) = fixture
+                    .call_operation(operation, json!({}), view)
+                    .into_parts();
+                let estimate = structured["metadata"]["tokenEstimate"]
                     .as_f64()
                     .expect("a number");
                 let counted = bpe_openai::o200k_base().count(&text) as f64;
-                looks += 1;
-                low += usize::from(told < counted);
-                ratios += told / counted;
+                views += 1;
+                low += usize::from(estimate < counted);
+                ratios += estimate / counted;
             }
         }
     }
-    assert!(low * 20 <= looks, "{low} of {looks} are too low");
-    let mean = ratios / looks as f64;
+    assert!(low * 20 <= views, "{low} of {views} are too low");
+    let mean = ratios / views as f64;
     assert!(mean <= 1.35, "{mean} times the true number on average");
 }

@@ -1,21 +1,25 @@
-//! Filters: sent to Exa where it has the same, applied here where it has not, and told about.
+//! Filters: sent to Exa where it supports them, otherwise applied by the server, and reported.
 
 use serde_json::{Value, json};
 
-use super::{Desk, joined, specimens};
+use super::{Fixture, merge, samples};
 
-/// What a search with filters sends, and what it shows.
+/// Makes a search with filters; returns the request body and the structured content.
 #[track_caller]
 fn filtered(args: Value, filters: Value) -> (Value, String, Value) {
-    let mut desk = Desk::answering(&specimens::pages());
-    let (text, shown) = desk
-        .operate("search", args, json!({"filters": filters}))
-        .shown();
-    (desk.recorder.only().json().expect("a body"), text, shown)
+    let mut fixture = Fixture::with_response(&samples::pages());
+    let (text, structured) = fixture
+        .call_operation("search", args, json!({"filters": filters}))
+        .into_parts();
+    (
+        fixture.recorder.only_request().json().expect("a body"),
+        text,
+        structured,
+    )
 }
 
-fn titles(shown: &Value) -> Vec<&str> {
-    let results = shown["results"].as_array().expect("results");
+fn titles(structured: &Value) -> Vec<&str> {
+    let results = structured["results"].as_array().expect("results");
     let title = |result: &'_ Value| result["title"].as_str().map(str::len);
     assert!(results.iter().all(|result| title(result).is_some()));
     results
@@ -61,16 +65,20 @@ fn supported_filters_are_sent_to_exa() {
         ),
         (json!({"maxResults": 2}), json!({"numResults": 2})),
     ] {
-        let (body, text, shown) = filtered(json!({"query": "q"}), filters.clone());
-        assert_eq!(body, joined(json!({"query": "q"}), &sent), "{filters}");
+        let (body, text, structured) = filtered(json!({"query": "q"}), filters.clone());
+        assert_eq!(body, merge(json!({"query": "q"}), &sent), "{filters}");
         let names: Vec<&String> = filters.as_object().expect("filters").keys().collect();
-        assert_eq!(shown["metadata"]["filters"]["sentToExa"], json!(names));
+        assert_eq!(structured["metadata"]["filters"]["sentToExa"], json!(names));
         let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
         assert!(
             text.contains(&format!("Filters: Exa applied {}", names.join(", "))),
             "{text}"
         );
-        assert_eq!(shown["metadata"]["corrections"], json!([]), "{filters}");
+        assert_eq!(
+            structured["metadata"]["corrections"],
+            json!([]),
+            "{filters}"
+        );
     }
 }
 
@@ -107,38 +115,38 @@ fn unsupported_filters_are_applied_locally() {
             vec![STATE],
             json!([{"filter": "minScore", "dropped": 1}, {"filter": "titleContains", "dropped": 1}]),
         ),
-        // Fewer results from Exa would leave too few here, so the number is applied last.
+        // With fewer results from Exa too few would remain, so the number is applied last.
         (
             json!({"minScore": 0.5, "maxResults": 1}),
             vec![HEAT],
             json!([{"filter": "minScore", "dropped": 1}, {"filter": "maxResults", "dropped": 1}]),
         ),
     ] {
-        let (body, text, shown) = filtered(json!({"query": "q"}), filters.clone());
+        let (body, text, structured) = filtered(json!({"query": "q"}), filters.clone());
         assert_eq!(body, json!({"query": "q"}), "{filters}");
-        assert_eq!(titles(&shown), left, "{filters}");
+        assert_eq!(titles(&structured), left, "{filters}");
         assert_eq!(
-            shown["metadata"]["filters"],
+            structured["metadata"]["filters"],
             json!({"appliedHere": fallen}),
             "{filters}"
         );
-        assert_eq!(shown["metadata"]["totalResults"], 3);
+        assert_eq!(structured["metadata"]["totalResults"], 3);
         for entry in fallen.as_array().expect("entries") {
             let filter = entry["filter"].as_str().expect("a name");
-            let told = format!("{filter} removed {}", entry["dropped"]);
-            assert!(text.contains(&told), "no {told} in {text}");
+            let expected = format!("{filter} removed {}", entry["dropped"]);
+            assert!(text.contains(&expected), "no {expected} in {text}");
         }
     }
 }
 
-/// Exa may send what it should not; it is taken away, and told.
+/// Results that Exa should not have returned are removed and reported.
 #[test]
 fn local_filters_remove_what_exa_lets_through() {
     let filters = json!({"includeDomains": ["beta.example"], "afterDate": "2023-01-01"});
-    let (_, _, shown) = filtered(json!({"query": "q"}), filters);
-    assert_eq!(titles(&shown), [STATE]);
+    let (_, _, structured) = filtered(json!({"query": "q"}), filters);
+    assert_eq!(titles(&structured), [STATE]);
     assert_eq!(
-        shown["metadata"]["filters"],
+        structured["metadata"]["filters"],
         json!({
             "sentToExa": ["afterDate", "includeDomains"],
             "appliedHere": [{"filter": "afterDate", "dropped": 1}, {"filter": "includeDomains", "dropped": 1}],
@@ -146,10 +154,10 @@ fn local_filters_remove_what_exa_lets_through() {
     );
 }
 
-/// A result that does not say its score cannot have passed; how many did not is told.
+/// A result without a score does not pass; the number of such results is reported.
 #[test]
 fn results_without_the_filtered_value_are_removed() {
-    let answer = json!({"results": [
+    let response = json!({"results": [
         {"url": "https://a.example/", "title": "A", "score": 0.9, "publishedDate": "2024-01-01"},
         {"url": "https://b.example/", "title": "B", "publishedDate": null},
         {"url": "no address", "title": null, "score": 0.1},
@@ -180,117 +188,127 @@ fn results_without_the_filtered_value_are_removed() {
             "removed 2",
         ),
     ] {
-        let mut desk = Desk::answering(&answer);
-        let (text, shown) = desk.search(json!({"filters": filters})).shown();
-        assert_eq!(shown["metadata"]["returned"], left, "{filters}");
+        let mut fixture = Fixture::with_response(&response);
+        let (text, structured) = fixture.search(json!({"filters": filters})).into_parts();
+        assert_eq!(structured["metadata"]["returned"], left, "{filters}");
         assert_eq!(
-            shown["metadata"]["filters"]["appliedHere"][0], fallen,
+            structured["metadata"]["filters"]["appliedHere"][0], fallen,
             "{filters}"
         );
         assert!(text.contains(words), "{text}");
     }
-    // What has no address lies in no domain that could be excluded.
-    let mut desk = Desk::answering(&answer);
-    let (_, shown) = desk
+    // A result without a URL belongs to no excluded domain.
+    let mut fixture = Fixture::with_response(&response);
+    let (_, structured) = fixture
         .search(json!({"filters": {"excludeDomains": ["a.example"]}}))
-        .shown();
-    assert_eq!(shown["metadata"]["returned"], 2);
+        .into_parts();
+    assert_eq!(structured["metadata"]["returned"], 2);
 }
 
-/// What the caller says to Exa is not changed; the filter then works here.
+/// The caller's own arguments are not changed; the server then applies the filter.
 #[test]
 fn caller_arguments_are_preserved() {
     let args = json!({"query": "q", "numResults": 50, "includeDomains": ["gamma.example"],
         "startPublishedDate": "2020-01-01T00:00:00.000Z"});
     let filters =
         json!({"maxResults": 1, "includeDomains": ["alpha.example"], "afterDate": "2024-01-01"});
-    let (body, _, shown) = filtered(args.clone(), filters);
+    let (body, _, structured) = filtered(args.clone(), filters);
     assert_eq!(body, args);
-    assert_eq!(titles(&shown), [HEAT]);
-    assert_eq!(shown["metadata"]["filters"].get("sentToExa"), None);
-    // Another spelling is the caller's word as well.
+    assert_eq!(titles(&structured), [HEAT]);
+    assert_eq!(structured["metadata"]["filters"].get("sentToExa"), None);
+    // This applies to other spellings of the argument, too.
     let args = json!({"query": "q", "num_results": 50});
     let (body, _, _) = filtered(args, json!({"maxResults": 1}));
     assert_eq!(body, json!({"query": "q", "numResults": 50}));
 }
 
-/// Most lists have no such arguments but their limit.
+/// Most list operations have no such arguments except `limit`.
 #[test]
 fn lists_are_filtered_locally() {
-    let mut desk = Desk::answering(&specimens::items());
+    let mut fixture = Fixture::with_response(&samples::items());
     let args = json!({"websetId": "w"});
     let filters = json!({"afterDate": "2024-05-12", "includeDomains": ["borealis.example"], "titleContains": "bore"});
-    let (_, shown) = desk
-        .operate("items.list", args.clone(), json!({"filters": filters}))
-        .shown();
-    assert_eq!(desk.recorder.only().target, "/websets/v0/websets/w/items");
-    assert_eq!(titles(&shown), ["Borealis"]);
+    let (_, structured) = fixture
+        .call_operation("items.list", args.clone(), json!({"filters": filters}))
+        .into_parts();
     assert_eq!(
-        shown["metadata"]["filters"]["appliedHere"],
+        fixture.recorder.only_request().target,
+        "/websets/v0/websets/w/items"
+    );
+    assert_eq!(titles(&structured), ["Borealis"]);
+    assert_eq!(
+        structured["metadata"]["filters"]["appliedHere"],
         json!([{"filter": "afterDate", "dropped": 1}, {"filter": "includeDomains", "dropped": 0}, {"filter": "titleContains", "dropped": 0}])
     );
     let filters = json!({"maxResults": 1});
-    let (_, shown) = desk
-        .operate("items.list", args.clone(), json!({"filters": filters}))
-        .shown();
+    let (_, structured) = fixture
+        .call_operation("items.list", args.clone(), json!({"filters": filters}))
+        .into_parts();
     assert_eq!(
-        desk.recorder.only().target,
+        fixture.recorder.only_request().target,
         "/websets/v0/websets/w/items?limit=1"
     );
-    assert_eq!(titles(&shown), ["Acme"]);
-    // More than a page may have is no reason to fail.
-    let (_, shown) = desk
-        .operate(
+    assert_eq!(titles(&structured), ["Acme"]);
+    // A limit above the page size does not fail.
+    let (_, structured) = fixture
+        .call_operation(
             "items.list",
             args,
             json!({"filters": {"maxResults": 5_000}}),
         )
-        .shown();
-    assert_eq!(desk.recorder.only().target, "/websets/v0/websets/w/items");
-    assert_eq!(titles(&shown).len(), 2);
+        .into_parts();
+    assert_eq!(
+        fixture.recorder.only_request().target,
+        "/websets/v0/websets/w/items"
+    );
+    assert_eq!(titles(&structured).len(), 2);
 }
 
 #[test]
 fn filters_with_an_index_warn() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     let options = json!({"index": 1, "filters": {"titleContains": "nothing", "afterDate": "1999"}});
-    let (text, shown) = desk.search(options).shown();
-    let warnings = shown["metadata"]["warnings"].as_array().expect("warnings");
+    let (text, structured) = fixture.search(options).into_parts();
+    let warnings = structured["metadata"]["warnings"]
+        .as_array()
+        .expect("warnings");
     let warning = warnings[0].as_str().expect("a warning");
     assert!(
         warning.contains("the filter titleContains is not applied"),
         "{warning}"
     );
     assert!(text.contains("titleContains is not applied"), "{text}");
-    let id = super::cache_id(&shown);
+    let id = super::cache_id(&structured);
     let options = json!({"cache_id": id, "index": 1, "filters": {"minScore": 2, "maxResults": 1}});
-    let (_, shown) = desk.search(options).shown();
-    let told = shown["metadata"]["warnings"].to_string();
+    let (_, structured) = fixture.search(options).into_parts();
+    let expected = structured["metadata"]["warnings"].to_string();
     assert!(
-        told.contains("the filters minScore, maxResults are"),
-        "{told}"
+        expected.contains("the filters minScore, maxResults are"),
+        "{expected}"
     );
-    let (_, shown) = desk.search(json!({"cache_id": id, "index": 1})).shown();
-    assert_eq!(shown["metadata"]["warnings"], json!([]));
+    let (_, structured) = fixture
+        .search(json!({"cache_id": id, "index": 1}))
+        .into_parts();
+    assert_eq!(structured["metadata"]["warnings"], json!([]));
 }
 
-/// Dates that are numbers are dates.
+/// Numeric dates count as dates.
 #[test]
 fn numeric_dates_are_accepted() {
-    let answer = json!({"data": [
+    let response = json!({"data": [
         {"researchId": "a", "status": "completed", "createdAt": 1_717_144_200_000_i64, "instructions": "A"},
         {"researchId": "b", "status": "completed", "createdAt": 1_600_000_000_000_i64, "instructions": "B"},
     ]});
-    let mut desk = Desk::answering(&answer);
-    let (_, shown) = desk
-        .operate(
+    let mut fixture = Fixture::with_response(&response);
+    let (_, structured) = fixture
+        .call_operation(
             "research.list",
             json!({}),
             json!({"filters": {"afterDate": "2024"}}),
         )
-        .shown();
-    assert_eq!(shown["metadata"]["returned"], 1);
-    assert_eq!(shown["results"][0]["instructions"], "A");
+        .into_parts();
+    assert_eq!(structured["metadata"]["returned"], 1);
+    assert_eq!(structured["results"][0]["instructions"], "A");
 }
 
 #[test]
@@ -306,12 +324,12 @@ fn domains_are_normalised() {
         ("pha.example", 0),
         ("example", 3),
     ] {
-        let mut desk = Desk::answering(&specimens::pages());
-        let (_, shown) = desk.search(json!({})).shown();
+        let mut fixture = Fixture::with_response(&samples::pages());
+        let (_, structured) = fixture.search(json!({})).into_parts();
         let filters = json!({"includeDomains": [domain]});
-        let look = json!({"cache_id": super::cache_id(&shown), "filters": filters});
-        let (_, shown) = desk.search(look).shown();
-        assert_eq!(shown["metadata"]["returned"], left, "{domain}");
+        let view = json!({"cache_id": super::cache_id(&structured), "filters": filters});
+        let (_, structured) = fixture.search(view).into_parts();
+        assert_eq!(structured["metadata"]["returned"], left, "{domain}");
     }
 }
 
@@ -327,82 +345,90 @@ fn every_tool_set_has_filters() {
         ),
         ("granular", "search", json!({"query": "q"})),
     ] {
-        let mut desk = Desk::offering(set, &specimens::pages());
-        let call = joined(call, &json!({"filters": filters}));
-        let (_, shown) = desk.server.call_plainly(tool, call).shown();
-        assert_eq!(titles(&shown), [STATE], "{tool}");
-        let body = desk.recorder.only().json().expect("a body");
+        let mut fixture = Fixture::with_tools(set, &samples::pages());
+        let call = merge(call, &json!({"filters": filters}));
+        let (_, structured) = fixture.server.call_raw(tool, call).into_parts();
+        assert_eq!(titles(&structured), [STATE], "{tool}");
+        let body = fixture.recorder.only_request().json().expect("a body");
         assert_eq!(body["includeDomains"], json!(["beta.example"]), "{tool}");
     }
 }
 
 #[test]
 fn fields_option_selects_fields() {
-    let mut desk = Desk::answering(&specimens::items());
+    let mut fixture = Fixture::with_response(&samples::items());
     let args = json!({"websetId": "w"});
     let mut pick = |fields: Value, more: Value| {
-        let options = joined(json!({"fields": fields}), &more);
-        desk.operate("items.list", args.clone(), options).shown()
+        let options = merge(json!({"fields": fields}), &more);
+        fixture
+            .call_operation("items.list", args.clone(), options)
+            .into_parts()
     };
     let as_json = json!({"output_format": "json"});
-    let (_, shown) = pick(
+    let (_, structured) = pick(
         json!(["id", "properties.company.name", "evaluations.satisfied"]),
         as_json.clone(),
     );
     assert_eq!(
-        shown["results"][0],
+        structured["results"][0],
         json!({"id": "item_1", "properties": {"company": {"name": "Acme"}}, "evaluations": [{"satisfied": "yes"}]})
     );
-    let (_, shown) = pick(json!(["properties.*.name"]), as_json.clone());
+    let (_, structured) = pick(json!(["properties.*.name"]), as_json.clone());
     assert_eq!(
-        shown["results"][1],
+        structured["results"][1],
         json!({"properties": {"company": {"name": "Borealis"}}})
     );
-    // A single name works like a list of one, and the level does not hide what was picked.
+    // A single name works like a list, and the level does not hide selected fields.
     for level in ["summary", "standard", "full"] {
-        let (text, shown) = pick(json!("sourceId"), json!({"content_level": level}));
+        let (text, structured) = pick(json!("sourceId"), json!({"content_level": level}));
         assert_eq!(
-            shown["results"][0],
+            structured["results"][0],
             json!({"sourceId": "search_1"}),
             "{level}"
         );
         assert!(text.contains("sourceId: search"), "{text}");
     }
-    let (text, shown) = pick(json!(["id", "nmae"]), as_json);
-    let warning = shown["metadata"]["warnings"][0]
+    let (text, structured) = pick(json!(["id", "nmae"]), as_json);
+    let warning = structured["metadata"]["warnings"][0]
         .as_str()
         .expect("a warning");
     assert!(
         warning.contains("nmae") && warning.contains("properties"),
         "{warning}"
     );
-    assert_eq!(shown["results"][0], json!({"id": "item_1"}));
+    assert_eq!(structured["results"][0], json!({"id": "item_1"}));
     drop(text);
 }
 
-/// What stands beside the results can be meant as well.
+/// Fields next to the results can be selected, too.
 #[test]
 fn fields_option_knows_top_level_fields() {
-    let mut desk = Desk::answering(&specimens::answer());
+    let mut fixture = Fixture::with_response(&samples::answer());
     let options = json!({"fields": ["answer", "title"], "output_format": "json"});
-    let (_, shown) = desk
-        .operate("answer", json!({"query": "q"}), options)
-        .shown();
-    assert_eq!(shown["metadata"]["warnings"], json!([]));
-    assert_eq!(shown["answer"], specimens::answer()["answer"]);
-    assert_eq!(shown["results"][0], json!({"title": HEAT}));
+    let (_, structured) = fixture
+        .call_operation("answer", json!({"query": "q"}), options)
+        .into_parts();
+    assert_eq!(structured["metadata"]["warnings"], json!([]));
+    assert_eq!(structured["answer"], samples::answer()["answer"]);
+    assert_eq!(structured["results"][0], json!({"title": HEAT}));
 }
 
-/// All options at once, on a kept answer and on a new one.
+/// All options together, on a cached and on a new result.
 #[test]
 fn options_combine() {
     let options = json!({"content_level": "full", "output_format": "json", "filters": {"minScore": 0.3, "titleContains": "all"},
         "offset": 1, "limit": 1, "fields": ["title", "score"], "max_tokens": 400});
-    let mut desk = Desk::answering(&specimens::pages());
-    let shown = desk.search(options.clone()).envelope();
-    assert_eq!(shown["results"], json!([{"title": STATE, "score": 0.71}]));
-    assert_eq!(shown["metadata"]["indexes"], json!([1]));
-    let again = joined(options, &json!({"cache_id": super::cache_id(&shown)}));
-    assert_eq!(desk.search(again).envelope()["results"], shown["results"]);
-    assert_eq!(desk.asked(), 1);
+    let mut fixture = Fixture::with_response(&samples::pages());
+    let structured = fixture.search(options.clone()).envelope();
+    assert_eq!(
+        structured["results"],
+        json!([{"title": STATE, "score": 0.71}])
+    );
+    assert_eq!(structured["metadata"]["indexes"], json!([1]));
+    let again = merge(options, &json!({"cache_id": super::cache_id(&structured)}));
+    assert_eq!(
+        fixture.search(again).envelope()["results"],
+        structured["results"]
+    );
+    assert_eq!(fixture.take_request_count(), 1);
 }

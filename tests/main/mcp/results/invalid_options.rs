@@ -1,21 +1,21 @@
-//! Options that cannot be meant: what is said, and what is put right.
+//! Invalid output options: errors and corrections.
 
 use serde_json::{Value, json};
 
-use super::{Desk, joined, specimens};
+use super::{Fixture, merge, samples};
 use crate::support::Failure;
 
 #[track_caller]
-fn refused(desk: &mut Desk, options: Value) -> Failure {
-    let failure = desk.search(options.clone()).failure();
+fn rejection(fixture: &mut Fixture, options: Value) -> Failure {
+    let failure = fixture.search(options.clone()).failure();
     failure.assert_code(-32602, "INVALID_PARAMS");
-    assert_eq!(desk.asked(), 0, "{options}");
+    assert_eq!(fixture.take_request_count(), 0, "{options}");
     failure
 }
 
 #[test]
 fn invalid_options_are_rejected_before_sending() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for (options, field, parts) in [
         (
             json!({"content_level": "everything"}),
@@ -87,10 +87,10 @@ fn invalid_options_are_rejected_before_sending() {
         ),
         (json!({"filters": "recent"}), "filters", vec!["recent"]),
     ] {
-        let failure = refused(&mut desk, options.clone());
+        let failure = rejection(&mut fixture, options.clone());
         assert_eq!(failure.fields(), [field], "{options}");
-        failure.assert_says(&parts);
-        // The example is a whole call, with the option that went wrong put right.
+        failure.assert_contains(&parts);
+        // The example is a complete call with the option corrected.
         let example = failure.error["example"].as_object().expect("an example");
         for name in options.as_object().expect("options").keys() {
             assert!(example.contains_key(name), "{options}");
@@ -98,17 +98,17 @@ fn invalid_options_are_rejected_before_sending() {
         let looks_back = example.contains_key("cache_id");
         assert_eq!(example.contains_key("query"), !looks_back, "{options}");
         if !example.contains_key("cache_id") {
-            desk.search(Value::Object(example.clone())).shown();
-            desk.asked();
+            fixture.search(Value::Object(example.clone())).into_parts();
+            fixture.take_request_count();
         }
     }
 }
 
-/// Everything that is wrong is told at once.
+/// All problems are reported at once.
 #[test]
 fn several_problems_are_reported_together() {
-    let failure = refused(
-        &mut Desk::answering(&specimens::pages()),
+    let failure = rejection(
+        &mut Fixture::with_response(&samples::pages()),
         json!({"content_level": "all", "max_tokens": 0, "filters": {"minScore": "x"}}),
     );
     assert_eq!(
@@ -124,92 +124,96 @@ fn unknown_filter_suggests_a_similar_name() {
         ("domains", "includeDomains"),
         ("afterdate2", "afterDate"),
     ] {
-        let failure = refused(
-            &mut Desk::answering(&specimens::pages()),
+        let failure = rejection(
+            &mut Fixture::with_response(&samples::pages()),
             json!({"filters": {given: 1}}),
         );
-        failure.assert_says(&[given, meant]);
+        failure.assert_contains(&[given, meant]);
     }
 }
 
 #[test]
 fn index_out_of_range_reports_the_range() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for index in [3, 100] {
-        let failure = desk.search(json!({"index": index})).failure();
+        let failure = fixture.search(json!({"index": index})).failure();
         failure.assert_code(-32602, "INVALID_PARAMS");
         assert_eq!(failure.fields(), ["index"]);
-        failure.assert_says(&[&index.to_string(), "3 results", "0 to 2"]);
+        failure.assert_contains(&[&index.to_string(), "3 results", "0 to 2"]);
     }
-    // The answer that was paid for is kept all the same.
-    assert_eq!(desk.asked(), 1);
-    let mut desk = Desk::answering(&json!({"results": []}));
-    let failure = desk.search(json!({"index": 0})).failure();
-    failure.assert_says(&["no results"]);
+    // The paid result is cached nevertheless.
+    assert_eq!(fixture.take_request_count(), 1);
+    let mut fixture = Fixture::with_response(&json!({"results": []}));
+    let failure = fixture.search(json!({"index": 0})).failure();
+    failure.assert_contains(&["no results"]);
 }
 
-/// A call that was made is not said not to have been, and its answer can be had without another.
+/// The error says that the call was executed, and the result can be read from the cache.
 #[test]
 fn index_out_of_range_reports_that_the_call_was_executed() {
-    let mut desk = Desk::answering(&specimens::pages());
-    let failure = desk.search(json!({"index": 3})).failure();
-    failure.assert_says(&["`search` was called", "3 results"]);
+    let mut fixture = Fixture::with_response(&samples::pages());
+    let failure = fixture.search(json!({"index": 3})).failure();
+    failure.assert_contains(&["`search` was called", "3 results"]);
     assert!(!failure.text.contains("not called"), "{}", failure.text);
     let id = failure.error["cacheId"].as_str().expect("an id").to_owned();
-    failure.assert_says(&[&id]);
-    let (_, shown) = desk.search(json!({"cache_id": id, "index": 2})).shown();
-    assert_eq!(shown["metadata"]["returned"], 1);
-    assert_eq!(desk.asked(), 1);
-    let kept = desk.search(json!({"cache_id": id, "index": 3})).failure();
-    kept.assert_says(&["was not called", "0 to 2"]);
+    failure.assert_contains(&[&id]);
+    let (_, structured) = fixture
+        .search(json!({"cache_id": id, "index": 2}))
+        .into_parts();
+    assert_eq!(structured["metadata"]["returned"], 1);
+    assert_eq!(fixture.take_request_count(), 1);
+    let cached = fixture
+        .search(json!({"cache_id": id, "index": 3}))
+        .failure();
+    cached.assert_contains(&["was not called", "0 to 2"]);
 }
 
 #[test]
 fn write_result_is_shown_despite_index() {
-    let mut desk =
-        Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
+    let mut fixture =
+        Fixture::with_response(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
     let args = json!({"search": {"query": "q", "count": 1}});
-    let (text, shown) = desk
-        .operate("websets.create", args, json!({"index": 7}))
-        .shown();
-    assert_eq!(shown["results"][0]["id"], "webset_1");
-    let warning = shown["metadata"]["warnings"][0]
+    let (text, structured) = fixture
+        .call_operation("websets.create", args, json!({"index": 7}))
+        .into_parts();
+    assert_eq!(structured["results"][0]["id"], "webset_1");
+    let warning = structured["metadata"]["warnings"][0]
         .as_str()
         .expect("a warning");
     assert!(warning.contains("no result 7"), "{warning}");
     assert!(text.contains("no result 7"), "{text}");
 }
 
-/// Whoever looks at a kept answer is told what is wrong with its id, not with what would be asked.
+/// When reading a cached result, the error is about its id, not about the operation's arguments.
 #[test]
 fn malformed_result_id_is_reported() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for id in [json!(5), json!({"id": "r_x"}), json!([])] {
         let call = json!({"cache_id": id});
-        let failure = desk.server.call_plainly("web_search_exa", call).failure();
+        let failure = fixture.server.call_raw("web_search_exa", call).failure();
         assert!(!failure.text.contains("query"), "{}", failure.text);
         let named = failure.text.contains("cache_id") || failure.text.contains("cached result");
         assert!(named, "{}", failure.text);
     }
-    assert_eq!(desk.asked(), 0);
+    assert_eq!(fixture.take_request_count(), 0);
 }
 
 #[test]
 fn cached_read_rejects_fresh() {
-    let mut desk = Desk::answering(&specimens::pages());
-    let (_, shown) = desk.search(json!({})).shown();
-    let id = super::cache_id(&shown);
+    let mut fixture = Fixture::with_response(&samples::pages());
+    let (_, structured) = fixture.search(json!({})).into_parts();
+    let id = super::cache_id(&structured);
     let options = json!({"cache_id": id, "fresh": true});
-    let (text, shown) = desk.search(options).shown();
-    assert_eq!(desk.asked(), 1);
-    let told = shown["metadata"]["corrections"].to_string();
-    assert!(told.contains("`fresh` was ignored"), "{told}");
+    let (text, structured) = fixture.search(options).into_parts();
+    assert_eq!(fixture.take_request_count(), 1);
+    let corrections = structured["metadata"]["corrections"].to_string();
+    assert!(corrections.contains("`fresh` was ignored"), "{corrections}");
     assert!(text.contains("fresh"), "{text}");
 }
 
 #[test]
 fn option_mistakes_are_corrected_and_reported() {
-    for (slip, name, value, notes) in [
+    for (options, name, value, notes) in [
         (
             json!({"contentLevel": "summary"}),
             "contentLevel",
@@ -241,18 +245,20 @@ fn option_mistakes_are_corrected_and_reported() {
             1,
         ),
     ] {
-        let mut desk = Desk::answering(&specimens::pages());
-        let (_, shown) = desk.search(slip.clone()).shown();
-        assert_eq!(shown["metadata"][name], value, "{slip}");
-        let mended = shown["metadata"]["corrections"].as_array().expect("notes");
-        assert_eq!(mended.len(), notes, "{slip}: {mended:?}");
+        let mut fixture = Fixture::with_response(&samples::pages());
+        let (_, structured) = fixture.search(options.clone()).into_parts();
+        assert_eq!(structured["metadata"][name], value, "{options}");
+        let corrections = structured["metadata"]["corrections"]
+            .as_array()
+            .expect("notes");
+        assert_eq!(corrections.len(), notes, "{options}: {corrections:?}");
         assert_eq!(
-            desk.recorder.only().json(),
+            fixture.recorder.only_request().json(),
             Some(json!({"query": "q"})),
-            "{slip}"
+            "{options}"
         );
     }
-    for (slip, returned) in [
+    for (options, returned) in [
         (json!({"limit": "2"}), 2),
         (json!({"offset": 1.0}), 2),
         (json!({"filters": {"minScore": "0.5"}}), 2),
@@ -265,27 +271,34 @@ fn option_mistakes_are_corrected_and_reported() {
             3,
         ),
     ] {
-        let mut desk = Desk::answering(&specimens::pages());
-        let (_, shown) = desk.search(slip.clone()).shown();
-        assert_eq!(shown["metadata"]["returned"], returned, "{slip}");
+        let mut fixture = Fixture::with_response(&samples::pages());
+        let (_, structured) = fixture.search(options.clone()).into_parts();
+        assert_eq!(structured["metadata"]["returned"], returned, "{options}");
     }
 }
 
-/// Options may stand among the arguments of the operation; that is told.
+/// Options among the arguments of the operation are accepted and reported.
 #[test]
 fn options_among_arguments_are_recognised() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     let args = json!({"query": "q", "content_level": "summary", "output_format": "json"});
-    let (_, shown) = desk.operate("search", args, json!({})).shown();
-    assert_eq!(shown["metadata"]["contentLevel"], "summary");
+    let (_, structured) = fixture
+        .call_operation("search", args, json!({}))
+        .into_parts();
+    assert_eq!(structured["metadata"]["contentLevel"], "summary");
     assert_eq!(
-        shown["metadata"]["corrections"].as_array().map(Vec::len),
+        structured["metadata"]["corrections"]
+            .as_array()
+            .map(Vec::len),
         Some(2)
     );
-    assert_eq!(desk.recorder.only().json(), Some(json!({"query": "q"})));
+    assert_eq!(
+        fixture.recorder.only_request().json(),
+        Some(json!({"query": "q"}))
+    );
 }
 
-/// Every surface refuses in the same way.
+/// Every tool set rejects invalid options in the same way.
 #[test]
 fn every_tool_set_explains_invalid_options() {
     for (set, tool, call) in [
@@ -302,18 +315,18 @@ fn every_tool_set_explains_invalid_options() {
         ),
         ("granular", "search", json!({"query": "q"})),
     ] {
-        let mut desk = Desk::offering(set, &specimens::pages());
+        let mut fixture = Fixture::with_tools(set, &samples::pages());
         for options in [
             json!({"content_level": "x"}),
             json!({"max_tokens": 0}),
             json!({"filters": {"afterDate": "x"}}),
         ] {
-            let failure = desk
+            let failure = fixture
                 .server
-                .call_plainly(tool, joined(call.clone(), &options))
+                .call_raw(tool, merge(call.clone(), &options))
                 .failure();
             failure.assert_code(-32602, "INVALID_PARAMS");
         }
-        assert_eq!(desk.asked(), 0, "{tool}");
+        assert_eq!(fixture.take_request_count(), 0, "{tool}");
     }
 }

@@ -1,18 +1,20 @@
-//! What each level shows of each kind of result, and what it asks Exa for.
+//! What each content level shows of each kind of result, and what it requests from Exa.
 
 use serde_json::{Value, json};
 
-use super::{Desk, joined, specimens};
+use super::{Fixture, merge, samples};
 
 const LEVELS: [&str; 3] = ["summary", "standard", "full"];
 
-/// The first result of an answer at a level, as JSON.
+/// Returns the first result at a level, as JSON.
 #[track_caller]
-fn first(desk: &mut Desk, operation: &str, args: &Value, level: &str) -> Value {
+fn first(fixture: &mut Fixture, operation: &str, args: &Value, level: &str) -> Value {
     let options = json!({"content_level": level, "output_format": "json"});
-    let shown = desk.operate(operation, args.clone(), options).envelope();
-    assert_eq!(shown["metadata"]["contentLevel"], level);
-    shown["results"][0].clone()
+    let structured = fixture
+        .call_operation(operation, args.clone(), options)
+        .envelope();
+    assert_eq!(structured["metadata"]["contentLevel"], level);
+    structured["results"][0].clone()
 }
 
 fn names(result: &Value) -> Vec<&str> {
@@ -22,9 +24,9 @@ fn names(result: &Value) -> Vec<&str> {
 
 #[test]
 fn a_page() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     let args = json!({"query": "q"});
-    let summary = first(&mut desk, "search", &args, "summary");
+    let summary = first(&mut fixture, "search", &args, "summary");
     assert_eq!(
         summary,
         json!({
@@ -32,7 +34,7 @@ fn a_page() {
             "publishedDate": "2024-05-31", "line": "Part 1 says something about heat pumps.",
         })
     );
-    let standard = first(&mut desk, "search", &args, "standard");
+    let standard = first(&mut fixture, "search", &args, "standard");
     assert_eq!(
         names(&standard),
         [
@@ -44,28 +46,28 @@ fn a_page() {
             "highlights"
         ]
     );
-    let full = first(&mut desk, "search", &args, "full");
-    assert_eq!(full, specimens::pages()["results"][0]);
+    let full = first(&mut fixture, "search", &args, "full");
+    assert_eq!(full, samples::pages()["results"][0]);
 }
 
-/// Without highlights, `standard` gives the beginning of the text, cut where a sentence ends.
+/// Without highlights, `standard` shows the beginning of the text up to the end of a sentence.
 #[test]
 fn a_page_without_highlights() {
-    let mut answer = specimens::pages();
-    answer["results"][0]
+    let mut response = samples::pages();
+    response["results"][0]
         .as_object_mut()
         .expect("a page")
         .retain(|name, _| !name.starts_with("highlight"));
-    let mut desk = Desk::answering(&answer);
-    let standard = first(&mut desk, "search", &json!({"query": "q"}), "standard");
+    let mut fixture = Fixture::with_response(&response);
+    let standard = first(&mut fixture, "search", &json!({"query": "q"}), "standard");
     let text = standard["text"].as_str().expect("an extract");
     let length = text.chars().count();
     assert!((300..=610).contains(&length), "{length}");
     assert!(text.ends_with(".…"), "{text}");
-    assert!(specimens::long_text("heat pumps").starts_with(text.trim_end_matches('…')));
-    // Who asks Exa for so many characters wants to see them.
+    assert!(samples::long_text("heat pumps").starts_with(text.trim_end_matches('…')));
+    // An explicit number of characters is respected.
     let args = json!({"query": "q", "contents": {"text": {"maxCharacters": 1200}}});
-    let standard = first(&mut desk, "search", &args, "standard");
+    let standard = first(&mut fixture, "search", &args, "standard");
     let length = standard["text"].as_str().expect("text").chars().count();
     assert!((800..=1210).contains(&length), "{length}");
 }
@@ -73,52 +75,52 @@ fn a_page_without_highlights() {
 #[test]
 fn answer_is_shown_at_every_level() {
     for level in LEVELS {
-        let mut desk = Desk::answering(&specimens::answer());
+        let mut fixture = Fixture::with_response(&samples::answer());
         let options = json!({"content_level": level, "output_format": "json"});
-        let shown = desk.operate("answer", json!({"query": "q"}), options);
-        let shown = shown.envelope();
-        assert_eq!(shown["answer"], specimens::answer()["answer"], "{level}");
-        assert_eq!(shown["results"].as_array().map(Vec::len), Some(2));
+        let structured = fixture.call_operation("answer", json!({"query": "q"}), options);
+        let structured = structured.envelope();
+        assert_eq!(structured["answer"], samples::answer()["answer"], "{level}");
+        assert_eq!(structured["results"].as_array().map(Vec::len), Some(2));
     }
 }
 
 #[test]
 fn research_and_runs() {
-    for (operation, args, answer, id) in [
+    for (operation, args, response, id) in [
         (
             "research.get",
             json!({"researchId": "r_01"}),
-            specimens::research(),
+            samples::research(),
             "r_01",
         ),
         (
             "agent.runs.get",
             json!({"runId": "agent_run_01"}),
-            specimens::run(),
+            samples::run(),
             "agent_run_01",
         ),
     ] {
-        let mut desk = Desk::answering(&answer);
-        let summary = first(&mut desk, operation, &args, "summary");
+        let mut fixture = Fixture::with_response(&response);
+        let summary = first(&mut fixture, operation, &args, "summary");
         assert_eq!(summary["id"], id);
         assert_eq!(summary["status"], "completed");
         assert_eq!(summary["createdAt"], "2024-05-31");
         let line = summary["line"].as_str().expect("a line");
         assert!(line.starts_with("Part 1 says something about"), "{line}");
         assert!(line.chars().count() <= 121, "{line}");
-        let standard = first(&mut desk, operation, &args, "standard");
-        assert_eq!(standard["createdAt"], answer["createdAt"]);
+        let standard = first(&mut fixture, operation, &args, "standard");
+        assert_eq!(standard["createdAt"], response["createdAt"]);
         assert!(standard["output"].is_object(), "{standard}");
         assert_eq!(standard.get("usage"), None);
-        assert_eq!(first(&mut desk, operation, &args, "full"), answer);
+        assert_eq!(first(&mut fixture, operation, &args, "full"), response);
     }
 }
 
 #[test]
 fn an_item() {
-    let mut desk = Desk::answering(&specimens::items());
+    let mut fixture = Fixture::with_response(&samples::items());
     let args = json!({"websetId": "webset_1"});
-    let summary = first(&mut desk, "items.list", &args, "summary");
+    let summary = first(&mut fixture, "items.list", &args, "summary");
     assert_eq!(
         summary,
         json!({
@@ -126,7 +128,7 @@ fn an_item() {
             "line": "Acme makes heat pumps in Berlin.",
         })
     );
-    let standard = first(&mut desk, "items.list", &args, "standard");
+    let standard = first(&mut fixture, "items.list", &args, "standard");
     assert_eq!(
         standard["evaluations"],
         json!([{"criterion": "makes heat pumps", "satisfied": "yes"}])
@@ -136,58 +138,61 @@ fn an_item() {
         json!([{"status": "completed", "result": ["40"], "enrichmentId": "enrichment_1"}])
     );
     assert_eq!(standard["description"], "Acme makes heat pumps in Berlin.");
-    let full = first(&mut desk, "items.list", &args, "full");
-    assert_eq!(full, specimens::items()["data"][0]);
+    let full = first(&mut fixture, "items.list", &args, "full");
+    assert_eq!(full, samples::items()["data"][0]);
 }
 
 #[test]
 fn a_record() {
-    let mut desk = Desk::answering(&specimens::websets());
-    let summary = first(&mut desk, "websets.list", &json!({}), "summary");
+    let mut fixture = Fixture::with_response(&samples::websets());
+    let summary = first(&mut fixture, "websets.list", &json!({}), "summary");
     assert_eq!(
         summary,
         json!({"id": "webset_1", "title": "Heat pump makers", "status": "idle", "createdAt": "2024-05-10"})
     );
-    // What says nothing is left out; what says something stays.
-    let standard = first(&mut desk, "websets.list", &json!({}), "standard");
+    // Empty values are omitted; others stay.
+    let standard = first(&mut fixture, "websets.list", &json!({}), "standard");
     assert_eq!(standard["searches"][0]["progress"]["found"], 2);
     assert_eq!(standard["metadata"], json!({"team": "energy"}));
     for name in ["externalId", "imports", "object"] {
         assert_eq!(standard.get(name), None, "{name}");
     }
-    let full = first(&mut desk, "websets.list", &json!({}), "full");
-    assert_eq!(full, specimens::websets()["data"][0]);
+    let full = first(&mut fixture, "websets.list", &json!({}), "full");
+    assert_eq!(full, samples::websets()["data"][0]);
 }
 
 #[test]
 fn event_shows_its_type() {
-    let mut desk = Desk::answering(&specimens::events());
-    let summary = first(&mut desk, "events.list", &json!({}), "summary");
+    let mut fixture = Fixture::with_response(&samples::events());
+    let summary = first(&mut fixture, "events.list", &json!({}), "summary");
     assert_eq!(summary["title"], "webset.idle");
     assert_eq!(summary["createdAt"], "2024-05-10");
-    let answer = json!({"data": [{"id": "e_1", "event": "agent_run.started", "data": {"id": "r"}, "createdAt": "2024-05-10T00:00:00Z"}]});
-    let mut desk = Desk::answering(&answer);
+    let response = json!({"data": [{"id": "e_1", "event": "agent_run.started", "data": {"id": "r"}, "createdAt": "2024-05-10T00:00:00Z"}]});
+    let mut fixture = Fixture::with_response(&response);
     let args = json!({"runId": "agent_run_1"});
-    let summary = first(&mut desk, "agent.runs.events.list", &args, "summary");
+    let summary = first(&mut fixture, "agent.runs.events.list", &args, "summary");
     assert_eq!(summary["title"], "agent_run.started");
 }
 
 #[test]
 fn failed_run_shows_the_reason() {
-    let mut desk = Desk::answering(&specimens::monitor_runs());
+    let mut fixture = Fixture::with_response(&samples::monitor_runs());
     let args = json!({"monitorId": "monitor_1"});
     for level in ["summary", "standard"] {
-        let run = first(&mut desk, "search_monitors.runs.list", &args, level);
+        let run = first(&mut fixture, "search_monitors.runs.list", &args, level);
         assert_eq!(run["status"], "failed", "{level}");
-        let said = run.to_string();
-        assert!(said.contains("the search found nothing"), "{level}: {said}");
+        let run_text = run.to_string();
+        assert!(
+            run_text.contains("the search found nothing"),
+            "{level}: {run_text}"
+        );
     }
 }
 
-/// The same levels through every kind of tool; what the toolhost itself says stands beside them.
+/// Levels are the same in every kind of tool; fields of the toolhost are added to them.
 #[test]
 fn every_tool_set_has_levels() {
-    let answer = specimens::pages();
+    let response = samples::pages();
     let calls = [
         ("default", "web_search_exa", json!({"query": "q"})),
         (
@@ -204,16 +209,16 @@ fn every_tool_set_has_levels() {
         ("classic", "web_search_advanced_exa", json!({"query": "q"})),
     ];
     for (set, tool, call) in calls {
-        let mut desk = Desk::offering(set, &answer);
+        let mut fixture = Fixture::with_tools(set, &response);
         let mut sizes = Vec::new();
         for level in LEVELS {
             let options = json!({"content_level": level, "fresh": true});
-            let (text, shown) = desk
+            let (text, structured) = fixture
                 .server
-                .call_plainly(tool, joined(call.clone(), &options))
-                .shown();
-            assert_eq!(shown["metadata"]["contentLevel"], level, "{tool}");
-            let results = shown["results"].as_array().expect("results");
+                .call_raw(tool, merge(call.clone(), &options))
+                .into_parts();
+            assert_eq!(structured["metadata"]["contentLevel"], level, "{tool}");
+            let results = structured["results"].as_array().expect("results");
             assert_eq!(results.len(), 3, "{tool}");
             assert_eq!(
                 results[0].get("text").is_some(),
@@ -234,10 +239,10 @@ fn every_tool_set_has_levels() {
     }
 }
 
-/// Who names no level gets `standard`; code and a single result get everything.
+/// The default level is `standard`; JSON output and single results default to `full`.
 #[test]
 fn default_level() {
-    let mut desk = Desk::answering(&specimens::pages());
+    let mut fixture = Fixture::with_response(&samples::pages());
     for (options, level) in [
         (json!({}), "standard"),
         (json!({"output_format": "markdown"}), "standard"),
@@ -249,24 +254,24 @@ fn default_level() {
         ),
         (json!({"index": 1, "content_level": "standard"}), "standard"),
     ] {
-        let (_, shown) = desk.search(options.clone()).shown();
-        assert_eq!(shown["metadata"]["contentLevel"], level, "{options}");
+        let (_, structured) = fixture.search(options.clone()).into_parts();
+        assert_eq!(structured["metadata"]["contentLevel"], level, "{options}");
     }
 }
 
-/// Work that was started is told about as well as shown.
+/// The text of started work contains its status and how to follow it.
 #[test]
 fn toolhost_reports_beside_levels() {
-    let answer =
+    let response =
         json!({"id": "search_1", "status": "running", "query": "q", "progress": {"found": 1}});
     for level in LEVELS {
-        let mut desk = Desk::offering("toolhost", &answer);
+        let mut fixture = Fixture::with_tools("toolhost", &response);
         let params = json!({"websetId": "w", "searchId": "search_1"});
         let call = json!({"operation": "check_search", "params": params, "content_level": level});
-        let (text, shown) = desk.server.call_plainly("websets-async", call).shown();
-        assert_eq!(shown["operationId"], "search_1", "{level}");
-        assert_eq!(shown["isComplete"], false, "{level}");
-        assert_eq!(shown["results"][0]["status"], "running", "{level}");
+        let (text, structured) = fixture.server.call_raw("websets-async", call).into_parts();
+        assert_eq!(structured["operationId"], "search_1", "{level}");
+        assert_eq!(structured["isComplete"], false, "{level}");
+        assert_eq!(structured["results"][0]["status"], "running", "{level}");
         assert!(text.contains("isComplete: false"), "{text}");
     }
 }

@@ -1,12 +1,12 @@
-//! Markdown is what it looks like, whatever stands in titles, addresses and texts.
+//! Markdown output is well-formed, whatever titles, URLs and texts contain.
 
 use serde_json::{Value, json};
 
-use super::reading::{Reading, read, spaced};
-use super::{Desk, joined};
-use crate::support::{Recorder, Reply};
+use super::parsed_markdown::{ParsedMarkdown, normalize_spaces, parse};
+use super::{Fixture, merge};
+use crate::support::{Recorder, Response};
 
-/// Titles that Markdown could misunderstand.
+/// Titles with Markdown syntax.
 const TITLES: [&str; 44] = [
     "a | b || c",
     "| a | b |",
@@ -54,7 +54,7 @@ const TITLES: [&str; 44] = [
     "::: note",
 ];
 
-/// Addresses that could break out of their link.
+/// URLs that could break out of their link.
 const ADDRESSES: [&str; 10] = [
     "https://a.example/plain?x=1&y=2#z",
     "https://a.example/wiki/Rust_(language)",
@@ -81,123 +81,131 @@ fn records() -> Value {
     json!({"data": TITLES.iter().enumerate().map(record).collect::<Vec<_>>()})
 }
 
-/// Shows an answer and gives what a renderer reads, with the data.
+/// Searches with this response; returns the parsed Markdown and the structured content.
 #[track_caller]
-fn look(answer: &Value, options: Value) -> (Reading, Value) {
-    let options = joined(json!({"max_tokens": 1_000_000}), &options);
-    let (text, structured) = Desk::answering(answer).search(options).shown();
-    (read(&text), structured)
+fn view(body: &Value, options: Value) -> (ParsedMarkdown, Value) {
+    let options = merge(json!({"max_tokens": 1_000_000}), &options);
+    let (text, structured) = Fixture::with_response(body).search(options).into_parts();
+    (parse(&text), structured)
 }
 
-/// A value of each result, with white space as Markdown shows it.
+/// Returns one field of each result, with white space normalized.
 fn values(structured: &Value, name: &str) -> Vec<String> {
     let results = structured["results"].as_array().expect("results");
-    let value = |result: &Value| spaced(result[name].as_str().expect("a text"));
+    let value = |result: &Value| normalize_spaces(result[name].as_str().expect("a string"));
     results.iter().map(value).collect()
 }
 
 #[track_caller]
-fn assert_plain(reading: &Reading) {
+fn assert_plain(parsed: &ParsedMarkdown) {
     let own = |html: &&String| !html.contains("untrusted");
-    let html: Vec<&String> = reading.html.iter().filter(own).collect();
+    let html: Vec<&String> = parsed.html.iter().filter(own).collect();
     assert!(html.is_empty(), "{html:?}");
-    assert_eq!(reading.ornaments, 0);
+    assert_eq!(parsed.ornaments, 0);
 }
 
 #[test]
 fn titles_with_a_url_are_links() {
-    let (reading, structured) = look(&pages(), json!({"content_level": "summary"}));
-    let links: Vec<String> = reading.links.iter().map(|(text, _)| spaced(text)).collect();
+    let (parsed, structured) = view(&pages(), json!({"content_level": "summary"}));
+    let links: Vec<String> = parsed
+        .links
+        .iter()
+        .map(|(text, _)| normalize_spaces(text))
+        .collect();
     assert_eq!(links, values(&structured, "title"));
-    assert_eq!(reading.entries.len(), TITLES.len());
-    for (index, (_, target)) in reading.links.iter().enumerate() {
+    assert_eq!(parsed.entries.len(), TITLES.len());
+    for (index, (_, target)) in parsed.links.iter().enumerate() {
         assert_eq!(target, &format!("https://a.example/{index}"));
     }
-    assert!(reading.headings.is_empty());
-    assert_plain(&reading);
+    assert!(parsed.headings.is_empty());
+    assert_plain(&parsed);
 }
 
 #[test]
 fn titles_are_headings() {
     for level in ["standard", "full"] {
-        let (reading, structured) = look(&pages(), json!({"content_level": level}));
+        let (parsed, structured) = view(&pages(), json!({"content_level": level}));
         let titles = values(&structured, "title");
         let expected: Vec<String> = titles
             .iter()
             .enumerate()
             .map(|(index, title)| format!("{index}. {title}"))
             .collect();
-        let headings: Vec<String> = reading.headings.iter().map(|text| spaced(text)).collect();
+        let headings: Vec<String> = parsed
+            .headings
+            .iter()
+            .map(|text| normalize_spaces(text))
+            .collect();
         assert_eq!(headings, expected, "{level}");
-        assert_eq!(reading.links.len(), TITLES.len(), "{level}");
-        assert_plain(&reading);
+        assert_eq!(parsed.links.len(), TITLES.len(), "{level}");
+        assert_plain(&parsed);
     }
 }
 
 #[test]
 fn titles_without_a_url_are_headings() {
-    let (reading, structured) = look(&records(), json!({"content_level": "full"}));
+    let (parsed, structured) = view(&records(), json!({"content_level": "full"}));
     let titles = values(&structured, "title");
-    for (index, (heading, title)) in reading.headings.iter().zip(&titles).enumerate() {
-        assert_eq!(spaced(heading), format!("{index}. {title}"));
+    for (index, (heading, title)) in parsed.headings.iter().zip(&titles).enumerate() {
+        assert_eq!(normalize_spaces(heading), format!("{index}. {title}"));
     }
-    assert_eq!(reading.headings.len(), titles.len());
-    assert_plain(&reading);
+    assert_eq!(parsed.headings.len(), titles.len());
+    assert_plain(&parsed);
 }
 
 #[test]
 fn records_are_a_table() {
-    let (reading, structured) = look(&records(), json!({"content_level": "summary"}));
-    let (head, rows) = reading.rows.split_first().expect("a table");
+    let (parsed, structured) = view(&records(), json!({"content_level": "summary"}));
+    let (head, rows) = parsed.rows.split_first().expect("a table");
     assert_eq!(head, &["#", "id", "title", "status", "line"]);
     assert_eq!(rows.len(), TITLES.len());
     let results = structured["results"].as_array().expect("results");
     for (index, (row, result)) in rows.iter().zip(results).enumerate() {
-        let cell = |name: &str| spaced(result[name].as_str().expect("a text"));
+        let cell = |name: &str| normalize_spaces(result[name].as_str().expect("a string"));
         let expected = ["id", "title", "status", "line"].map(cell);
         assert_eq!(row[0], index.to_string());
         assert_eq!(row[1..], expected);
     }
-    assert_plain(&reading);
+    assert_plain(&parsed);
 }
 
-/// A single record is no table; its title begins the entry of a list.
+/// A single record is rendered as a list entry that starts with its title, not as a table.
 #[test]
 fn single_record_is_one_entry() {
-    let answer = |title| json!({"data": [{"id": "w", "title": title}]});
-    let replies = TITLES.map(|title| Reply::json(200, &answer(title)));
-    let mut desk = Desk::with(Recorder::replies(replies), &[], &[]);
+    let body = |title| json!({"data": [{"id": "w", "title": title}]});
+    let replies = TITLES.map(|title| Response::json(200, &body(title)));
+    let mut fixture = Fixture::with(Recorder::responses(replies), &[], &[]);
     for _ in TITLES {
         let options = json!({"content_level": "summary", "fresh": true});
-        let (text, structured) = desk.search(options).shown();
-        let reading = read(&text);
+        let (text, structured) = fixture.search(options).into_parts();
+        let parsed = parse(&text);
         let title = values(&structured, "title").remove(0);
-        assert_eq!(reading.entries, [format!("{title} w")]);
-        assert_eq!(reading.deepest_list, 1, "{title}");
-        assert_plain(&reading);
+        assert_eq!(parsed.entries, [format!("{title} w")]);
+        assert_eq!(parsed.deepest_list, 1, "{title}");
+        assert_plain(&parsed);
     }
 }
 
 #[test]
 fn urls_are_not_truncated() {
     let page = |url: &&str| json!({"url": url, "title": "T"});
-    let answer = json!({"results": ADDRESSES.iter().map(page).collect::<Vec<_>>()});
+    let body = json!({"results": ADDRESSES.iter().map(page).collect::<Vec<_>>()});
     for level in ["summary", "standard", "full"] {
-        let (reading, structured) = look(&answer, json!({"content_level": level}));
-        assert_eq!(reading.links.len(), ADDRESSES.len(), "{level}");
+        let (parsed, structured) = view(&body, json!({"content_level": level}));
+        assert_eq!(parsed.links.len(), ADDRESSES.len(), "{level}");
         let results = structured["results"].as_array().expect("results");
-        for ((text, target), result) in reading.links.iter().zip(results) {
+        for ((text, target), result) in parsed.links.iter().zip(results) {
             assert_eq!(text, "T");
-            // A browser reads both in the same way.
+            // A browser treats both alike.
             let plain = |url: &str| percent_encoding::percent_decode_str(url).collect::<Vec<u8>>();
             let url = result["url"].as_str().expect("an address");
             assert_eq!(plain(target), plain(url), "{url}");
         }
-        assert_plain(&reading);
+        assert_plain(&parsed);
     }
 }
 
-/// What no browser should follow is shown, but is no link.
+/// Unsafe URLs are shown, but are not links.
 #[test]
 fn only_http_urls_are_links() {
     let addresses = [
@@ -207,16 +215,16 @@ fn only_http_urls_are_links() {
         "x",
     ];
     let page = |url: &&str| json!({"url": url, "title": "T"});
-    let answer = json!({"results": addresses.iter().map(page).collect::<Vec<_>>()});
-    let (reading, _) = look(&answer, json!({"content_level": "full"}));
-    assert_eq!(reading.headings.len(), 4);
-    assert_eq!(reading.links, []);
-    for (heading, url) in reading.headings.iter().zip(addresses) {
+    let body = json!({"results": addresses.iter().map(page).collect::<Vec<_>>()});
+    let (parsed, _) = view(&body, json!({"content_level": "full"}));
+    assert_eq!(parsed.headings.len(), 4);
+    assert_eq!(parsed.links, []);
+    for (heading, url) in parsed.headings.iter().zip(addresses) {
         assert!(heading.contains(url), "{heading}");
     }
 }
 
-/// Texts that are Markdown themselves, also broken Markdown.
+/// Texts that contain Markdown, some of it broken.
 const TEXTS: [&str; 9] = [
     "```rust\nfn main() {}\n",
     "Before\n\n```\nnever closed\n\n# not a heading\n\n- no entry",
@@ -232,32 +240,32 @@ const TEXTS: [&str; 9] = [
 #[test]
 fn text_cannot_break_out_of_its_block() {
     let page = |(index, text): (usize, &&str)| json!({"url": format!("https://a.example/{index}"), "title": "T", "text": text, "summary": text});
-    let answer = json!({"results": TEXTS.iter().enumerate().map(page).collect::<Vec<_>>()});
+    let body = json!({"results": TEXTS.iter().enumerate().map(page).collect::<Vec<_>>()});
     for level in ["standard", "full"] {
-        let (reading, structured) = look(&answer, json!({"content_level": level}));
+        let (parsed, structured) = view(&body, json!({"content_level": level}));
         let headings: Vec<String> = (0..TEXTS.len())
             .map(|index| format!("{index}. T"))
             .collect();
-        assert_eq!(reading.headings, headings, "{level}");
-        assert_eq!(reading.links.len(), TEXTS.len(), "{level}");
-        assert_eq!(reading.quotes.len(), 2 * TEXTS.len(), "{level}");
+        assert_eq!(parsed.headings, headings, "{level}");
+        assert_eq!(parsed.links.len(), TEXTS.len(), "{level}");
+        assert_eq!(parsed.quotes.len(), 2 * TEXTS.len(), "{level}");
         for name in ["text", "summary"] {
             assert_eq!(values(&structured, name).len(), TEXTS.len());
         }
     }
 }
 
-/// Code in a text keeps its lines and their indentation.
+/// Code in a text keeps its lines and indentation.
 #[test]
 fn code_formatting_is_preserved() {
     let text = "    first\n\tsecond\n\n```\nlet x = \"a  b\";\n    if x {}\n```";
-    let answer = json!({"results": [{"url": "https://a.example/", "title": "T", "text": text}]});
+    let body = json!({"results": [{"url": "https://a.example/", "title": "T", "text": text}]});
     let options = json!({"content_level": "full"});
-    let (shown, _) = Desk::answering(&answer).search(options).shown();
+    let (structured, _) = Fixture::with_response(&body).search(options).into_parts();
     for line in text.lines().filter(|line| !line.is_empty()) {
         assert!(
-            shown.contains(&format!("> {line}\n")),
-            "{line:?} in {shown}"
+            structured.contains(&format!("> {line}\n")),
+            "{line:?} in {structured}"
         );
     }
 }
@@ -266,20 +274,20 @@ fn code_formatting_is_preserved() {
 fn nested_fields_are_nested_lists() {
     let search = |id: &str| json!({"id": id, "progress": {"found": 1, "steps": [{"a": {"b": [{"c": 1}, {"c": 2}]}}]}});
     let record = json!({"id": "w", "searches": [search("s0"), search("s1")], "list": [["x"], ["y", {"z": 1}]]});
-    let answer = json!({"data": [record]});
-    let (reading, _) = look(&answer, json!({"content_level": "full"}));
-    let [searches, list] = reading.entries.as_slice() else {
-        panic!("two entries, not {:#?}", reading.entries)
+    let body = json!({"data": [record]});
+    let (parsed, _) = view(&body, json!({"content_level": "full"}));
+    let [searches, list] = parsed.entries.as_slice() else {
+        panic!("two entries, not {:#?}", parsed.entries)
     };
     assert_eq!(
-        spaced(searches),
+        normalize_spaces(searches),
         "searches: id: s0 progress: found: 1 steps: a: b: c: 1 c: 2 id: s1 progress: found: 1 steps: a: b: c: 1 c: 2"
     );
-    assert_eq!(spaced(list), "list: x y z: 1");
-    assert!(reading.deepest_list >= 5, "{}", reading.deepest_list);
+    assert_eq!(normalize_spaces(list), "list: x y z: 1");
+    assert!(parsed.deepest_list >= 5, "{}", parsed.deepest_list);
 }
 
-/// Names of fields come from the web as well: models write them.
+/// Field names are untrusted as well: models write them.
 #[test]
 fn field_names_are_escaped() {
     let mut fields = json!({"url": "https://a.example/", "title": "T"});
@@ -287,32 +295,32 @@ fn field_names_are_escaped() {
         fields[title] = json!("short");
         fields[format!("{title} long")] = json!("word ".repeat(100));
     }
-    let (reading, _) = look(
+    let (parsed, _) = view(
         &json!({"results": [fields]}),
         json!({"content_level": "full"}),
     );
-    assert_eq!(reading.headings, ["0. T"]);
-    assert_eq!(reading.links.len(), 1);
-    assert_eq!(reading.quotes.len(), TITLES.len());
-    assert_plain(&reading);
+    assert_eq!(parsed.headings, ["0. T"]);
+    assert_eq!(parsed.links.len(), 1);
+    assert_eq!(parsed.quotes.len(), TITLES.len());
+    assert_plain(&parsed);
 }
 
-/// Short texts beside the results come first and must not swallow what follows.
+/// Short texts next to the results come first and must not absorb what follows.
 #[test]
 fn top_level_fields_precede_results() {
-    for answer in [
+    for body in [
         "Short.",
         "Long. Two sentences.\n\n# And a heading\n\nwith text",
     ] {
-        let answer = json!({"answer": answer, "citations": [{"url": "https://a.example/", "title": "T"}, {"url": "https://b.example/", "title": "U"}]});
-        let (reading, _) = look(&answer, json!({"content_level": "summary"}));
-        assert_eq!(reading.links.len(), 2);
-        let found = |title: &str| reading.entries.iter().any(|entry| entry == title);
-        assert!(found("T") && found("U"), "{:?}", reading.entries);
-        let (reading, _) = look(&answer, json!({"content_level": "full"}));
-        assert_eq!(reading.headings, ["0. T", "1. U"]);
+        let body = json!({"answer": body, "citations": [{"url": "https://a.example/", "title": "T"}, {"url": "https://b.example/", "title": "U"}]});
+        let (parsed, _) = view(&body, json!({"content_level": "summary"}));
+        assert_eq!(parsed.links.len(), 2);
+        let found = |title: &str| parsed.entries.iter().any(|entry| entry == title);
+        assert!(found("T") && found("U"), "{:?}", parsed.entries);
+        let (parsed, _) = view(&body, json!({"content_level": "full"}));
+        assert_eq!(parsed.headings, ["0. T", "1. U"]);
     }
     let records = json!({"data": [{"id": "a", "status": "x"}, {"id": "b", "status": "y"}], "hasMore": true, "nextCursor": "c"});
-    let (reading, _) = look(&records, json!({"content_level": "summary"}));
-    assert_eq!(reading.rows.len(), 3);
+    let (parsed, _) = view(&records, json!({"content_level": "summary"}));
+    assert_eq!(parsed.rows.len(), 3);
 }

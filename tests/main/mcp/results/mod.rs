@@ -1,7 +1,8 @@
-//! Answers as their callers see them: how much of them, in which form, and from where.
+//! Results: content levels, formats, limits, filters and the cache.
 
 mod budget;
 mod cache;
+mod consistency;
 mod corpus;
 mod every_operation;
 mod filters;
@@ -13,75 +14,74 @@ mod markdown;
 #[cfg(target_os = "linux")]
 mod memory;
 mod pages;
-mod reading;
+mod parsed_markdown;
 mod requests;
-mod same;
+mod samples;
 mod snapshots;
-mod specimens;
 mod untrusted_text;
 
 use exa_mcp_server::operations::find;
 use serde_json::{Value, json};
 
 use super::operations::dispatcher;
-use crate::support::{McpServer, Outcome, Program, Recorder, Reply, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Outcome, Program, Recorder, Response};
 
-/// A server in front of an upstream that records what it is asked.
-struct Desk {
+/// A server, and a recorder as its upstream.
+struct Fixture {
     recorder: Recorder,
     server: McpServer,
 }
 
-impl Desk {
-    /// The default tools; every request gets this answer.
-    fn answering(answer: &Value) -> Self {
-        Self::with(Recorder::always(Reply::json(200, answer)), &[], &[])
+impl Fixture {
+    /// Starts a server with the default tools; the upstream always sends this response.
+    fn with_response(response: &Value) -> Self {
+        Self::with(Recorder::always(Response::json(200, response)), &[], &[])
     }
 
-    /// Another set of tools with the same answer to every request.
-    fn offering(tools: &str, answer: &Value) -> Self {
-        let recorder = Recorder::always(Reply::json(200, answer));
+    /// Starts a server with these tools; the upstream always sends this response.
+    fn with_tools(tools: &str, response: &Value) -> Self {
+        let recorder = Recorder::always(Response::json(200, response));
         Self::with(recorder, &["--tools", tools], &[])
     }
 
-    /// A server with these flags and variables in front of this upstream.
+    /// Starts a server with these flags and variables for this upstream.
     fn with(recorder: Recorder, flags: &[&str], variables: &[(&str, &str)]) -> Self {
         let program = Program::new(flags.iter().copied()).env("EXA_BASE_URL", &recorder.url());
         let program = variables
             .iter()
             .fold(program, |program, (name, value)| program.env(name, value));
-        let server = McpServer::connect(program, USUAL);
+        let server = McpServer::connect(program, DEFAULT_VERSION);
         Self { recorder, server }
     }
 
-    /// Searches through the dispatcher, always for the same, with options beside.
+    /// Makes a fixed search through the dispatcher with these options.
     #[track_caller]
     fn search(&mut self, options: Value) -> Outcome {
-        self.operate("search", json!({"query": "q"}), options)
+        self.call_operation("search", json!({"query": "q"}), options)
     }
 
-    /// Calls an operation through its dispatcher with options beside.
+    /// Calls an operation through its dispatcher with these options.
     #[track_caller]
-    fn operate(&mut self, operation: &str, args: Value, options: Value) -> Outcome {
+    fn call_operation(&mut self, operation: &str, args: Value, options: Value) -> Outcome {
         let tool = dispatcher(find(operation).expect("an operation"));
-        let call = joined(json!({"operation": operation, "args": args}), &options);
-        self.server.call_plainly(tool, call)
+        let call = merge(json!({"operation": operation, "args": args}), &options);
+        self.server.call_raw(tool, call)
     }
 
-    /// How often the upstream was asked since the last time.
-    fn asked(&self) -> usize {
+    /// Returns the number of requests since the last call.
+    fn take_request_count(&self) -> usize {
         self.recorder.take().len()
     }
 }
 
-/// An object with the fields of another one added.
-fn joined(mut object: Value, more: &Value) -> Value {
+/// Adds the fields of another object.
+fn merge(mut object: Value, more: &Value) -> Value {
     let fields = object.as_object_mut().expect("an object");
     fields.extend(more.as_object().expect("an object").clone());
     object
 }
 
-/// The id under which an answer is kept.
+/// Returns the id of the cached result.
 #[track_caller]
 fn cache_id(envelope: &Value) -> String {
     let id = envelope["metadata"]["cacheId"].as_str();

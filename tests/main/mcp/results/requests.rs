@@ -1,21 +1,21 @@
-//! What a level means for the request: named tools ask for no more than it shows, all others send what
-//! the caller said.
+//! Content levels in requests: named tools request no more than the level shows, all others send the caller's
+//! arguments unchanged.
 
 use serde_json::{Value, json};
 
-use super::{Desk, joined, specimens};
+use super::{Fixture, merge, samples};
 
-/// The body of the only request that a call makes.
+/// Returns the body of the only request of a call.
 #[track_caller]
-fn sent(desk: &mut Desk, tool: &str, call: Value) -> Value {
-    let outcome = desk.server.call_plainly(tool, call);
+fn sent(fixture: &mut Fixture, tool: &str, call: Value) -> Value {
+    let outcome = fixture.server.call_raw(tool, call);
     assert!(!outcome.is_error, "{}", outcome.text);
-    desk.recorder.only().json().expect("a body")
+    fixture.recorder.only_request().json().expect("a body")
 }
 
 #[test]
 fn named_tools_request_what_the_level_shows() {
-    let mut desk = Desk::offering("classic", &specimens::pages());
+    let mut fixture = Fixture::with_tools("classic", &samples::pages());
     let searches = [
         ("web_search_exa", json!({"query": "q"})),
         ("get_code_context_exa", json!({"query": "q"})),
@@ -31,8 +31,8 @@ fn named_tools_request_what_the_level_shows() {
             ("standard", Some(json!({"highlights": true}))),
             ("full", Some(json!({"text": true}))),
         ] {
-            let call = joined(call.clone(), &json!({"content_level": level}));
-            let body = sent(&mut desk, tool, call);
+            let call = merge(call.clone(), &json!({"content_level": level}));
+            let body = sent(&mut fixture, tool, call);
             assert_eq!(body.get("contents"), contents.as_ref(), "{tool} {level}");
         }
     }
@@ -44,32 +44,36 @@ fn named_tools_request_what_the_level_shows() {
         ] {
             let call =
                 json!({"urls": [format!("https://{tool}.example/")], "content_level": level});
-            assert_eq!(sent(&mut desk, tool, call)["text"], text, "{tool} {level}");
+            assert_eq!(
+                sent(&mut fixture, tool, call)["text"],
+                text,
+                "{tool} {level}"
+            );
         }
     }
 }
 
-/// Code gets every field of what the tool usually asks for; whole texts cost more, so they are for
-/// those who name the level.
+/// JSON output has every field that the tool requests by default; full texts cost more, so they need an
+/// explicit level.
 #[test]
 fn format_does_not_change_the_request() {
-    let mut desk = Desk::offering("classic", &specimens::pages());
+    let mut fixture = Fixture::with_tools("classic", &samples::pages());
     let call = json!({"query": "q", "output_format": "json"});
-    let shown = desk.server.call_plainly("web_search_exa", call).envelope();
-    // The level that is told is the one that was asked for.
-    assert_eq!(shown["metadata"]["contentLevel"], "standard");
-    assert_eq!(shown["results"], specimens::pages()["results"]);
-    let body = desk.recorder.only().json().expect("a body");
+    let structured = fixture.server.call_raw("web_search_exa", call).envelope();
+    // The reported level is the requested one.
+    assert_eq!(structured["metadata"]["contentLevel"], "standard");
+    assert_eq!(structured["results"], samples::pages()["results"]);
+    let body = fixture.recorder.only_request().json().expect("a body");
     assert_eq!(body["contents"], json!({"highlights": true}));
     let call = json!({"query": "q", "output_format": "json", "content_level": "full"});
-    let body = sent(&mut desk, "web_search_exa", call);
+    let body = sent(&mut fixture, "web_search_exa", call);
     assert_eq!(body["contents"], json!({"text": true}));
 }
 
-/// How many results a named tool usually asks for is nobody's wish.
+/// The default number of results of a named tool is not a choice of the caller.
 #[test]
 fn requests_no_more_results_than_needed() {
-    let mut desk = Desk::offering("classic", &specimens::pages());
+    let mut fixture = Fixture::with_tools("classic", &samples::pages());
     for (more, asked) in [
         (json!({"filters": {"maxResults": 3}}), 3),
         (json!({"filters": {"maxResults": 25}}), 25),
@@ -77,26 +81,26 @@ fn requests_no_more_results_than_needed() {
         (json!({"filters": {"maxResults": 3, "minScore": 0.1}}), 10),
         (json!({}), 10),
     ] {
-        let call = joined(json!({"query": "q", "fresh": true}), &more);
-        let body = sent(&mut desk, "web_search_exa", call);
+        let call = merge(json!({"query": "q", "fresh": true}), &more);
+        let body = sent(&mut fixture, "web_search_exa", call);
         assert_eq!(body["numResults"], asked, "{more}");
     }
 }
 
-/// What the caller asks for goes before what the level would.
+/// The caller's arguments take precedence over the level.
 #[test]
 fn caller_content_options_win() {
-    let mut desk = Desk::offering("classic", &specimens::pages());
+    let mut fixture = Fixture::with_tools("classic", &samples::pages());
     let call = json!({"query": "q", "content_level": "summary", "contents": {"text": {"maxCharacters": 9}}});
-    let body = sent(&mut desk, "web_search_exa", call);
+    let body = sent(&mut fixture, "web_search_exa", call);
     assert_eq!(body["contents"], json!({"text": {"maxCharacters": 9}}));
     let call =
         json!({"urls": ["https://a.example/"], "content_level": "full", "maxCharacters": 50});
-    let body = sent(&mut desk, "web_fetch_exa", call);
+    let body = sent(&mut fixture, "web_fetch_exa", call);
     assert_eq!(body["text"], json!({"maxCharacters": 50}));
 }
 
-/// Dispatchers, hosts and granular tools shape the answer only.
+/// With dispatchers, the toolhost and granular tools, levels only affect the output.
 #[test]
 fn other_tools_send_caller_arguments_unchanged() {
     let bodies = [
@@ -106,26 +110,26 @@ fn other_tools_send_caller_arguments_unchanged() {
     let options = json!({"output_format": "json", "max_tokens": 500, "offset": 1, "index": 0, "fresh": true,
         "fields": ["title"]});
     for level in ["summary", "standard", "full"] {
-        let options = joined(options.clone(), &json!({"content_level": level}));
+        let options = merge(options.clone(), &json!({"content_level": level}));
         for body in &bodies {
-            let mut desk = Desk::answering(&specimens::pages());
-            let call = joined(json!({"operation": "search", "args": body}), &options);
-            assert_eq!(&sent(&mut desk, "exa_api", call), body);
-            let mut desk = Desk::offering("toolhost,granular", &specimens::pages());
-            let call = joined(json!({"operation": "search", "params": body}), &options);
-            assert_eq!(&sent(&mut desk, "exa-sync", call), body);
+            let mut fixture = Fixture::with_response(&samples::pages());
+            let call = merge(json!({"operation": "search", "args": body}), &options);
+            assert_eq!(&sent(&mut fixture, "exa_api", call), body);
+            let mut fixture = Fixture::with_tools("toolhost,granular", &samples::pages());
+            let call = merge(json!({"operation": "search", "params": body}), &options);
+            assert_eq!(&sent(&mut fixture, "exa-sync", call), body);
             assert_eq!(
-                &sent(&mut desk, "search", joined(body.clone(), &options)),
+                &sent(&mut fixture, "search", merge(body.clone(), &options)),
                 body
             );
         }
     }
 }
 
-/// A list's own `limit` is the API's; the look at a kept answer has one too.
+/// `limit` is an argument of list operations, and an option when reading a cached result.
 #[test]
 fn list_limit_is_sent_unchanged() {
-    let mut desk = Desk::offering("default,granular", &specimens::items());
+    let mut fixture = Fixture::with_tools("default,granular", &samples::items());
     let calls = [
         (
             "items_list",
@@ -141,17 +145,20 @@ fn list_limit_is_sent_unchanged() {
         ),
     ];
     for (tool, call) in calls {
-        let (_, shown) = desk.server.call_plainly(tool, call).shown();
+        let (_, structured) = fixture.server.call_raw(tool, call).into_parts();
         assert_eq!(
-            desk.recorder.only().target,
+            fixture.recorder.only_request().target,
             "/websets/v0/websets/w/items?limit=1"
         );
-        // This upstream does not care, so nothing may be missing of what it gave.
-        assert_eq!(shown["metadata"]["returned"], 2);
-        let id = shown["metadata"]["cacheId"].clone();
+        // This upstream ignores the limit, so all of its results are shown.
+        assert_eq!(structured["metadata"]["returned"], 2);
+        let id = structured["metadata"]["cacheId"].clone();
         let again = json!({"operation": "items.list", "cache_id": id, "limit": 1});
-        let (_, shown) = desk.server.call_plainly("manage_websets", again).shown();
-        assert_eq!(shown["metadata"]["returned"], 1);
-        assert_eq!(desk.asked(), 0);
+        let (_, structured) = fixture
+            .server
+            .call_raw("manage_websets", again)
+            .into_parts();
+        assert_eq!(structured["metadata"]["returned"], 1);
+        assert_eq!(fixture.take_request_count(), 0);
     }
 }

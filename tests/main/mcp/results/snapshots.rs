@@ -1,6 +1,6 @@
-//! Every renderer as it looks: golden files that a reviewer can read.
+//! Snapshots of every renderer.
 //!
-//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main snapshots` writes them anew.
+//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main snapshots` updates them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::json::all;
-use super::{Desk, specimens};
-use crate::support::{Outcome, assert_none};
+use super::json::operations_with_samples;
+use super::{Fixture, samples};
+use crate::support::{Outcome, assert_no_problems};
 
-/// Set to write the files instead of comparing them.
+/// The variable that updates the files instead of comparing them.
 pub(super) const UPDATE: &str = "EXA_UPDATE_SNAPSHOTS";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/render")
 }
 
-/// The text of an answer without what is different every time.
-pub(super) fn stable(outcome: Outcome, extension: &str) -> String {
+/// Returns the text of a result without values that change on every run.
+pub(super) fn normalized_text(outcome: Outcome, extension: &str) -> String {
     let links: Vec<String> = outcome
         .links
         .iter()
         .map(|link| format!("\n{link}"))
         .collect();
-    let (text, shown) = outcome.shown();
-    let metadata = &shown["metadata"];
+    let (text, structured) = outcome.into_parts();
+    let metadata = &structured["metadata"];
     let text = match extension {
         "json" => {
             let mut text: Value = serde_json::from_str(&text).expect("JSON");
@@ -53,39 +53,39 @@ pub(super) fn stable(outcome: Outcome, extension: &str) -> String {
     }
 }
 
-/// All snapshots by file name.
+/// Returns all snapshots by file name.
 fn snapshots() -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
-    for (name, operation, args, answer) in all() {
-        let mut desk = Desk::answering(&answer);
+    for (name, operation, args, response) in operations_with_samples() {
+        let mut fixture = Fixture::with_response(&response);
         for level in ["summary", "standard", "full"] {
             for (format, extension) in [("markdown", "md"), ("json", "json")] {
                 let options =
                     json!({"content_level": level, "output_format": format, "fresh": true});
-                let outcome = desk.operate(operation, args.clone(), options);
+                let outcome = fixture.call_operation(operation, args.clone(), options);
                 files.insert(
                     format!("{name}.{level}.{extension}"),
-                    stable(outcome, extension),
+                    normalized_text(outcome, extension),
                 );
             }
         }
     }
-    for (name, mut desk, tool, call) in special() {
-        let outcome = desk.server.call_plainly(tool, call);
-        files.insert(format!("{name}.md"), stable(outcome, "md"));
+    for (name, mut fixture, tool, call) in special_cases() {
+        let outcome = fixture.server.call_raw(tool, call);
+        files.insert(format!("{name}.md"), normalized_text(outcome, "md"));
     }
     files
 }
 
-/// Answers with something unusual to tell.
-fn special() -> Vec<(&'static str, Desk, &'static str, Value)> {
+/// Returns calls with unusual output.
+fn special_cases() -> Vec<(&'static str, Fixture, &'static str, Value)> {
     let search = |options: Value| {
-        super::joined(
+        super::merge(
             json!({"operation": "search", "args": {"query": "q"}}),
             &options,
         )
     };
-    let mut warned = specimens::pages();
+    let mut warned = samples::pages();
     warned["warnings"] = json!(["Only a part of the index was searched | retry"]);
     let nested = json!({"id": "x", "title": "Nested", "list": [{"a": 1, "b": [{"c": [1, 2]}, {"c": []}]}, ["x", ["y"]], null],
         "text": "```rust\nfn main() {}\n```\n\n# No heading", "empty": {}, "words": ["one", "two"]});
@@ -98,25 +98,25 @@ fn special() -> Vec<(&'static str, Desk, &'static str, Value)> {
     let many: Vec<Value> = (0..25)
         .map(|number| {
             json!({"url": format!("https://a.example/{number}"), "title": format!("Page {number}"),
-        "text": specimens::long_text(&format!("topic {number}"))})
+        "text": samples::long_text(&format!("topic {number}"))})
         })
         .collect();
     vec![
         (
             "empty",
-            Desk::answering(&json!({"results": []})),
+            Fixture::with_response(&json!({"results": []})),
             "exa_api",
             search(json!({})),
         ),
         (
             "warnings",
-            Desk::answering(&warned),
+            Fixture::with_response(&warned),
             "exa_api",
             search(json!({"contentLevel": "summary", "all": true, "offset": 9})),
         ),
         (
             "filtered",
-            Desk::answering(&specimens::pages()),
+            Fixture::with_response(&samples::pages()),
             "exa_api",
             search(
                 json!({"content_level": "summary", "filters": {"minScore": 0.5, "excludeDomains": ["alpha.example"], "afterDate": "2020"}}),
@@ -124,49 +124,49 @@ fn special() -> Vec<(&'static str, Desk, &'static str, Value)> {
         ),
         (
             "fields",
-            Desk::answering(&specimens::pages()),
+            Fixture::with_response(&samples::pages()),
             "exa_api",
             search(json!({"fields": ["title", "highlights", "nothing"]})),
         ),
         (
             "one",
-            Desk::answering(&specimens::pages()),
+            Fixture::with_response(&samples::pages()),
             "exa_api",
             search(json!({"index": 1})),
         ),
         (
             "nested",
-            Desk::answering(&nested),
+            Fixture::with_response(&nested),
             "manage_websets",
             json!({"operation": "websets.get", "args": {"websetId": "x"}, "content_level": "full"}),
         ),
         (
             "odd",
-            Desk::answering(&odd),
+            Fixture::with_response(&odd),
             "exa_api",
             search(json!({"content_level": "full"})),
         ),
         (
             "odd.summary",
-            Desk::answering(&odd),
+            Fixture::with_response(&odd),
             "exa_api",
             search(json!({"content_level": "summary"})),
         ),
         (
             "cut",
-            Desk::answering(&json!({"results": many})),
+            Fixture::with_response(&json!({"results": many})),
             "exa_api",
             search(json!({"content_level": "full", "max_tokens": 700})),
         ),
         (
             "toolhost",
-            Desk::offering("toolhost", &started),
+            Fixture::with_tools("toolhost", &started),
             "websets-async",
             json!({"operation": "start_search", "params": {"websetId": "webset_1", "query": "q"}}),
         ),
         (
             "named",
-            Desk::answering(&specimens::pages()),
+            Fixture::with_response(&samples::pages()),
             "web_search_exa",
             json!({"query": "q", "content_level": "summary"}),
         ),
@@ -198,5 +198,5 @@ fn rendered_results_match_snapshots() {
     let surplus = names.filter(|name| !files.contains_key(name));
     problems
         .extend(surplus.map(|name| format!("{name} belongs to nothing; {UPDATE}=1 removes it")));
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }

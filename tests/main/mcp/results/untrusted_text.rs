@@ -1,21 +1,23 @@
-//! Text from the web is hostile, wherever in an answer it stands.
+//! Text from the web is untrusted wherever it appears in a result.
 
 use exa_mcp_model::Operation;
 use exa_mcp_server::operations::{all, validation};
 use serde_json::{Map, Value, json};
 
-use super::{Desk, cache_id, joined, specimens};
+use super::{Fixture, cache_id, merge, samples};
 use crate::support::schema::widest_union;
-use crate::support::{McpServer, Outcome, Recorder, Reply, Seen, assert_none, sample};
+use crate::support::{
+    McpServer, Outcome, RecordedRequest, Recorder, Response, assert_no_problems, sample,
+};
 
-/// What may hide in a text: characters without a shape, other directions, tags, controls, terminal
-/// escapes, and references to all of these.
+/// Hidden content: invisible characters, bidirectional controls, tags, control characters, terminal
+/// escapes, and character references to all of these.
 const ATTACK: &str = "seen\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}\u{ad}\u{180e}\u{34f}\
     \u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}\u{e0041}\u{e0020}\u{e007f}\u{e0001}\
     \u{0}\u{8}\u{b}\u{c}\u{1b}[31mred\u{1b}[0m\u{1b}]8;;https://evil.example/\u{7}link\u{1b}]8;;\u{1b}\\\
     \u{7f}\u{85}\u{9b}31m\u{fff9}\u{fffb}\u{3164}\u{115f}\u{2800}&#8203;&#x202e;&ZeroWidthSpace;&#xe0041;&#27;[1m&#0;end";
 
-/// Whether a character has no business in an answer.
+/// Returns whether a character must not appear in a result.
 fn is_hidden(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -36,11 +38,11 @@ fn is_hidden(letter: char) -> bool {
     }
 }
 
-/// References that a reader of the text could turn into what was hidden.
+/// Character references that a client could decode to hidden characters.
 const REFERENCES: [&str; 5] = ["&#8203", "&#x202e", "&zerowidthspace", "&#xe0041", "&#27"];
 
-/// What a result of a call should not have, in its text, its data and its links.
-fn found(outcome: &Outcome) -> Vec<String> {
+/// Returns the forbidden content in the text, the structured content and the links of a result.
+fn forbidden_content(outcome: &Outcome) -> Vec<String> {
     let structured = outcome.structured.clone().unwrap_or_default();
     let all = json!([outcome.text, structured, outcome.links]);
     let mut problems = Vec::new();
@@ -56,7 +58,7 @@ fn found(outcome: &Outcome) -> Vec<String> {
             .iter()
             .filter(|reference| small.contains(**reference));
         problems.extend(references.map(|reference| format!("{reference} in {text:?}")));
-        // Of an escape nothing may be left; the words of a failure lose its beginning only.
+        // Escape sequences are removed completely, except in errors, where only the escape character is removed.
         if !outcome.is_error && text.contains("8;;https") {
             problems.push(format!("a terminal escape in {text:?}"));
         }
@@ -64,7 +66,7 @@ fn found(outcome: &Outcome) -> Vec<String> {
     problems
 }
 
-/// Every text of a value, names of fields too.
+/// Visits every string of a value, including field names.
 fn visit(value: &Value, see: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) => see(text),
@@ -79,15 +81,15 @@ fn visit(value: &Value, see: &mut impl FnMut(&str)) {
     }
 }
 
-/// A value whose every text carries the attack, with unknown fields that do so even in their names.
-fn poisoned(value: Value) -> Value {
+/// Adds the attack to every string of a value, and adds unknown fields with it in their names.
+fn poison(value: Value) -> Value {
     match value {
         Value::String(text) => json!(format!("{text} {ATTACK}")),
-        Value::Array(list) => list.into_iter().map(poisoned).collect(),
+        Value::Array(list) => list.into_iter().map(poison).collect(),
         Value::Object(fields) => {
             let mut fields: Map<String, Value> = fields
                 .into_iter()
-                .map(|(name, field)| (name, poisoned(field)))
+                .map(|(name, field)| (name, poison(field)))
                 .collect();
             fields.insert(
                 format!("unknown {ATTACK}"),
@@ -100,17 +102,17 @@ fn poisoned(value: Value) -> Value {
     }
 }
 
-/// Poisoned answers of an operation, so many that each branch of each union has its turn.
-fn answers(operation: &Operation) -> Vec<Value> {
+/// Returns poisoned responses of an operation that cover each branch of each union.
+fn poisoned_responses(operation: &Operation) -> Vec<Value> {
     let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
     let turns = 0..widest_union(&schema).min(12);
     turns
-        .map(|turn| poisoned(sample::full(&schema, &schema, turn)))
+        .map(|turn| poison(sample::full(&schema, &schema, turn)))
         .collect()
 }
 
-/// The ways to look at an answer, small ones too: what is left out has links.
-const LOOKS: [(&str, &str, usize); 6] = [
+/// The views of a result, including small ones, which have links.
+const VIEWS: [(&str, &str, usize); 6] = [
     ("full", "markdown", 100_000),
     ("full", "json", 100_000),
     ("full", "markdown", 200),
@@ -122,41 +124,42 @@ const LOOKS: [(&str, &str, usize); 6] = [
 #[test]
 fn hidden_text_is_removed_from_every_field() {
     let mut problems = Vec::new();
-    let replies: Vec<Reply> = all()
+    let responses: Vec<Response> = all()
         .iter()
-        .flat_map(answers)
-        .map(|answer| Reply::json(200, &answer))
+        .flat_map(poisoned_responses)
+        .map(|body| Response::json(200, &body))
         .collect();
-    let mut desk = Desk::with(Recorder::replies(replies), &[], &[]);
+    let mut fixture = Fixture::with(Recorder::responses(responses), &[], &[]);
     for operation in all() {
         let name = operation.name;
         let mut check = |outcome: &Outcome| {
             assert!(!outcome.is_error, "{name}: {}", outcome.text);
             problems.extend(
-                found(outcome)
+                forbidden_content(outcome)
                     .into_iter()
                     .map(|problem| format!("{name}: {problem}")),
             );
         };
-        for turn in 0..answers(operation).len() {
-            let outcome = desk.operate(name, arguments(operation), json!({"fresh": true}));
+        for turn in 0..poisoned_responses(operation).len() {
+            let outcome =
+                fixture.call_operation(name, arguments(operation), json!({"fresh": true}));
             check(&outcome);
             let id = cache_id(outcome.structured.as_ref().expect("data"));
-            // The levels choose among fields, which are the same in all branches of a union.
-            let looks = if turn == 0 { LOOKS.len() } else { 2 };
-            for (level, format, limit) in &LOOKS[..looks] {
-                let look = json!({"cache_id": id, "content_level": level, "output_format": format, "max_tokens": limit});
-                check(&desk.operate(name, json!({}), look));
+            // The other views differ only in their fields, which are the same in all branches of a union.
+            let views = if turn == 0 { VIEWS.len() } else { 2 };
+            for (level, format, limit) in &VIEWS[..views] {
+                let view = json!({"cache_id": id, "content_level": level, "output_format": format, "max_tokens": limit});
+                check(&fixture.call_operation(name, json!({}), view));
             }
         }
     }
     problems.truncate(20);
-    assert_none(&problems);
+    assert_no_problems(&problems);
 }
 
-/// Arguments with which an operation can be called.
+/// Returns valid arguments of an operation.
 fn arguments(operation: &Operation) -> Value {
-    // The example of this one would upload a file.
+    // The example of this operation uploads a file.
     if operation.name == "imports.create" {
         return json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     }
@@ -164,13 +167,13 @@ fn arguments(operation: &Operation) -> Value {
     validation::example(&operation.behavior.example, &schema)
 }
 
-/// What the toolhost tells of an answer, and what is said of work that goes on, is clean as well.
+/// The toolhost's own fields and the status of running work are sanitized as well.
 #[test]
 fn hidden_text_is_removed_outside_results() {
-    let answer = poisoned(
+    let body = poison(
         json!({"id": "s", "researchId": "r", "status": "running", "progress": {"found": 1, "note": "n"}}),
     );
-    let mut desk = Desk::offering("default,toolhost", &answer);
+    let mut fixture = Fixture::with_tools("default,toolhost", &body);
     for (tool, call) in [
         (
             "websets-async",
@@ -198,55 +201,57 @@ fn hidden_text_is_removed_outside_results() {
         ),
     ] {
         for format in ["json", "markdown"] {
-            let call = joined(call.clone(), &json!({"output_format": format}));
-            let outcome = desk.server.call_plainly(tool, call);
+            let call = merge(call.clone(), &json!({"output_format": format}));
+            let outcome = fixture.server.call_raw(tool, call);
             assert!(!outcome.is_error, "{}", outcome.text);
-            assert_eq!(found(&outcome), Vec::<String>::new(), "{tool}");
+            assert_eq!(forbidden_content(&outcome), Vec::<String>::new(), "{tool}");
         }
     }
 }
 
-/// Warnings, requests and cursors are Exa's words, and treated no better.
+/// Warnings, request ids and cursors of Exa are sanitized, too.
 #[test]
 fn hidden_text_is_removed_from_the_header() {
-    let answer = json!({"results": [], "warnings": [ATTACK, {"code": ATTACK}, ATTACK.repeat(100)], "requestId": ATTACK, "costDollars": {"total": ATTACK}});
+    let body = json!({"results": [], "warnings": [ATTACK, {"code": ATTACK}, ATTACK.repeat(100)], "requestId": ATTACK, "costDollars": {"total": ATTACK}});
     for format in ["json", "markdown"] {
-        let mut desk = Desk::answering(&answer);
-        let outcome = desk.search(json!({"output_format": format, "fields": ["x"]}));
+        let mut fixture = Fixture::with_response(&body);
+        let outcome = fixture.search(json!({"output_format": format, "fields": ["x"]}));
         assert!(!outcome.is_error, "{}", outcome.text);
-        assert_eq!(found(&outcome), Vec::<String>::new());
+        assert_eq!(forbidden_content(&outcome), Vec::<String>::new());
     }
-    let script = |_: &Seen, before: usize| match before {
-        0 => Reply::json(
+    let script = |_: &RecordedRequest, before: usize| match before {
+        0 => Response::json(
             200,
             &json!({"data": [{"id": ATTACK}], "hasMore": true, "nextCursor": ATTACK}),
         ),
-        _ => Reply::json(
+        _ => Response::json(
             400,
             &json!({"error": ATTACK, "message": ATTACK, "tag": ATTACK, "requestId": ATTACK}),
         ),
     };
-    let mut desk = Desk::with(Recorder::start(script), &[], &[]);
-    let mut outcome = desk.operate("websets.list", json!({}), json!({"all": true}));
+    let mut fixture = Fixture::with(Recorder::start(script), &[], &[]);
+    let mut outcome = fixture.call_operation("websets.list", json!({}), json!({"all": true}));
     assert!(!outcome.is_error, "{}", outcome.text);
-    // It tells of a failure.
+    // The result quotes an error, so the checks for errors apply.
     outcome.is_error = true;
-    assert_eq!(found(&outcome), Vec::<String>::new());
-    let outcome = desk.operate("websets.list", json!({}), json!({}));
+    assert_eq!(forbidden_content(&outcome), Vec::<String>::new());
+    let outcome = fixture.call_operation("websets.list", json!({}), json!({}));
     assert!(outcome.is_error);
-    assert_eq!(found(&outcome), Vec::<String>::new());
+    assert_eq!(forbidden_content(&outcome), Vec::<String>::new());
 }
 
-/// Meaning, code and writing of all kinds stay as they are.
+/// Code, emoji and text in all scripts stay unchanged.
 #[test]
 fn visible_text_is_preserved() {
     let text = "if (a < b && c[1] > d) { x = \"\\u001b\"; } // 100 % — ‘quoted’\n\tindented\n\
         👩‍👩‍👧‍👦 👍🏽 🇩🇪 ❤️ 日本語の文。 العربية مُشَكَّل עִבְרִית हिन्दी ไทย é e\u{301} Ω ∑ → ‰ №\n&lt;b&gt; &amp; &#65;";
-    let answer = json!({"results": [{"url": "https://a.example/ü?q=é&x=1", "title": "👩‍💻 日本 | ü", "text": text}]});
-    let mut desk = Desk::answering(&answer);
-    let shown = desk.search(json!({"output_format": "json"})).envelope();
-    assert_eq!(shown["results"], answer["results"]);
-    let (markdown, _) = desk.search(json!({"content_level": "full"})).shown();
+    let body = json!({"results": [{"url": "https://a.example/ü?q=é&x=1", "title": "👩‍💻 日本 | ü", "text": text}]});
+    let mut fixture = Fixture::with_response(&body);
+    let structured = fixture.search(json!({"output_format": "json"})).envelope();
+    assert_eq!(structured["results"], body["results"]);
+    let (markdown, _) = fixture
+        .search(json!({"content_level": "full"}))
+        .into_parts();
     for line in text.lines() {
         assert!(
             markdown.contains(&format!("> {line}\n")),
@@ -255,21 +260,29 @@ fn visible_text_is_preserved() {
     }
 }
 
-/// A text without end is cut before it is kept, and says so.
+/// An excessively long text is truncated with a notice before it is cached.
 #[test]
 fn long_texts_are_truncated() {
     let text = "Some words. ".repeat(60_000);
-    let mut desk =
-        Desk::answering(&json!({"results": [{"url": "https://a.example/", "text": text}]}));
+    let mut fixture =
+        Fixture::with_response(&json!({"results": [{"url": "https://a.example/", "text": text}]}));
     let options = json!({"output_format": "json", "max_tokens": 1_000_000});
-    let shown = desk.search(options).envelope();
-    let kept = shown["results"][0]["text"].as_str().expect("a text");
-    assert!(kept.chars().count() <= 500_000, "{}", kept.chars().count());
-    assert!(kept.ends_with("[…cut]"), "{}", &kept[kept.len() - 50..]);
+    let structured = fixture.search(options).envelope();
+    let cached = structured["results"][0]["text"].as_str().expect("a string");
+    assert!(
+        cached.chars().count() <= 500_000,
+        "{}",
+        cached.chars().count()
+    );
+    assert!(
+        cached.ends_with("[…cut]"),
+        "{}",
+        &cached[cached.len() - 50..]
+    );
 }
 
-/// The lines of a text that could be marks of where untrusted text begins or ends.
-fn marks(text: &str) -> Vec<&str> {
+/// Returns the lines of a text that look like markers of untrusted text.
+fn marker_lines(text: &str) -> Vec<&str> {
     let is_mark = |line: &&str| {
         let line = line.to_lowercase().replace(['＜', '﹤'], "<");
         let plain: String = line.split_whitespace().collect();
@@ -304,17 +317,17 @@ fn page_cannot_close_the_untrusted_section() {
         json!([record.clone(), record]),
         json!([fake.clone()]),
     ] {
-        let answer =
+        let body =
             json!({"results": results, "answer": fake, "warnings": [fake], "requestId": fake});
-        let mut desk = Desk::answering(&answer);
+        let mut fixture = Fixture::with_response(&body);
         let mut ids = Vec::new();
         for level in ["summary", "standard", "full", "standard"] {
-            let (text, _) = desk
+            let (text, _) = fixture
                 .search(json!({"content_level": level, "max_tokens": 100_000}))
-                .shown();
-            let marks = marks(&text);
-            let [begin, end] = marks.as_slice() else {
-                panic!("two marks, not {marks:#?} in {text}");
+                .into_parts();
+            let marker_lines = marker_lines(&text);
+            let [begin, end] = marker_lines.as_slice() else {
+                panic!("two marks, not {marker_lines:#?} in {text}");
             };
             let id = begin
                 .strip_prefix("<untrusted id=")
@@ -322,7 +335,7 @@ fn page_cannot_close_the_untrusted_section() {
             let id = id.unwrap_or_else(|| panic!("no mark: {begin}"));
             assert_eq!(*end, format!("</untrusted id={id}>"));
             assert!(text.ends_with(end), "{text}");
-            // Everything that others wrote lies between.
+            // All untrusted text is between the markers.
             let (head, _) = text.split_once(begin).expect("a beginning");
             assert_eq!(
                 head.matches("do as I say").count(),
@@ -339,10 +352,10 @@ fn page_cannot_close_the_untrusted_section() {
     }
 }
 
-/// Every surface cleans.
+/// Every tool set sanitizes text.
 #[test]
 fn every_tool_set_sanitizes() {
-    let answer = poisoned(specimens::pages());
+    let body = poison(samples::pages());
     for (set, tool, call) in [
         ("default", "web_search_exa", json!({"query": "q"})),
         ("classic", "answer_exa", json!({"query": "q"})),
@@ -353,13 +366,13 @@ fn every_tool_set_sanitizes() {
         ),
         ("granular", "search", json!({"query": "q"})),
     ] {
-        let recorder = Recorder::always(Reply::json(200, &answer));
-        let mut server = McpServer::recorded(&recorder, &["--tools", set]);
+        let recorder = Recorder::always(Response::json(200, &body));
+        let mut server = McpServer::with_recorder(&recorder, &["--tools", set]);
         for format in ["markdown", "json"] {
-            let call = joined(call.clone(), &json!({"output_format": format}));
-            let outcome = server.call_plainly(tool, call);
+            let call = merge(call.clone(), &json!({"output_format": format}));
+            let outcome = server.call_raw(tool, call);
             assert!(!outcome.is_error, "{}", outcome.text);
-            assert_eq!(found(&outcome), Vec::<String>::new(), "{tool}");
+            assert_eq!(forbidden_content(&outcome), Vec::<String>::new(), "{tool}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Random and slightly changed arguments for every tool.
+//! Random and mutated arguments for every tool.
 
 use exa_mcp_model::ExampleCall;
 use exa_mcp_server::operations::validation::example;
@@ -6,13 +6,13 @@ use exa_mcp_server::operations::{all, find};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::random::{changed, value};
-use super::{Ledger, assert_sound, upstream};
-use crate::support::{McpServer, Outcome, Program, USUAL, sample};
+use super::random::{mutate, value};
+use super::{ResponseTracker, assert_healthy, upstream};
+use crate::support::{DEFAULT_VERSION, McpServer, Outcome, Program, sample};
 
 const CALLS: usize = 3_000;
-/// How many calls are on their way at once.
-const AT_ONCE: usize = 50;
+/// The number of concurrent calls.
+const CONCURRENCY: usize = 50;
 
 #[test]
 fn random_arguments_always_get_a_result() {
@@ -20,7 +20,7 @@ fn random_arguments_always_get_a_result() {
     let program = Program::new(["--tools", "default,toolhost,classic,granular"])
         .env("EXA_BASE_URL", &upstream.url())
         .env("EXA_MCP_LOG_LEVEL", "info");
-    let mut server = McpServer::connect(program, USUAL);
+    let mut server = McpServer::connect(program, DEFAULT_VERSION);
     let tools: Vec<(String, Value)> = server
         .tools()
         .into_iter()
@@ -32,89 +32,89 @@ fn random_arguments_always_get_a_result() {
         })
         .collect();
     let mut rng = Rng::with_seed(2);
-    let mut ledger = Ledger::default();
+    let mut tracker = ResponseTracker::default();
     let mut open = Vec::new();
     for _ in 0..CALLS {
         let (tool, schema) = &tools[rng.usize(..tools.len())];
         let arguments = arguments(&mut rng, tool, schema);
         let id = server.send("tools/call", json!({"name": tool, "arguments": arguments}));
-        *ledger.owed.entry(id.to_string()).or_default() += 1;
+        *tracker.expected.entry(id.to_string()).or_default() += 1;
         open.push((id, tool.clone(), arguments));
-        if open.len() == AT_ONCE {
+        if open.len() == CONCURRENCY {
             open.drain(..)
-                .for_each(|call| check(&mut server, &mut ledger, call));
+                .for_each(|call| check(&mut server, &mut tracker, call));
         }
     }
     open.drain(..)
-        .for_each(|call| check(&mut server, &mut ledger, call));
-    assert_sound(server, &mut ledger);
+        .for_each(|call| check(&mut server, &mut tracker, call));
+    assert_healthy(server, &mut tracker);
     assert!(
         upstream.take().len() > 300,
         "some calls must have gone through"
     );
 }
 
-/// Whatever the arguments: an object of them is answered with a result that says the same twice.
+/// Asserts that a call has a result whose text and structured content agree.
 fn check(
     server: &mut McpServer,
-    ledger: &mut Ledger,
+    tracker: &mut ResponseTracker,
     (id, tool, arguments): (Value, String, Value),
 ) {
-    let answer = server.answer(&id);
-    ledger.take(&answer);
-    let text = answer.to_string();
+    let body = server.response(&id);
+    tracker.take(&body);
+    let text = body.to_string();
     if !arguments.is_object() && !arguments.is_null() {
         assert_eq!(
-            answer["error"]["code"], -32602,
+            body["error"]["code"], -32602,
             "{tool} with {arguments}: {text}"
         );
         return;
     }
-    let outcome = Outcome::of(&answer);
+    let outcome = Outcome::from_response(&body);
     match (outcome.is_error, &outcome.structured) {
         (true, _) => drop(outcome.failure()),
         (false, Some(_)) if outcome.text.starts_with('{') => drop(outcome.envelope()),
-        // Markdown begins with what the data says about itself.
-        (false, Some(told)) => {
-            let told = &told["metadata"];
+        // Markdown starts with the metadata.
+        (false, Some(structured)) => {
+            let metadata = &structured["metadata"];
             let head = format!(
                 "{}: {} of",
-                told["operation"].as_str().unwrap_or("?"),
-                told["returned"]
+                metadata["operation"].as_str().unwrap_or("?"),
+                metadata["returned"]
             );
             assert!(outcome.text.starts_with(&head), "{head}: {text}");
         }
-        // An empty answer has no structured part.
+        // An empty response has no structured content.
         (false, None) => assert_eq!(outcome.text, "{}", "{tool} with {arguments}"),
     }
 }
 
-/// Arguments for a tool: right ones, slightly wrong ones, and nonsense.
+/// Returns valid, mutated or random arguments for a tool.
 fn arguments(rng: &mut Rng, tool: &str, schema: &Value) -> Value {
-    let right = match schema["properties"].get("operation") {
-        Some(operations) => dispatched(rng, &operations["enum"]),
-        None => right(rng, tool, schema),
+    let valid = match schema["properties"].get("operation") {
+        Some(operations) => dispatcher_call(rng, &operations["enum"]),
+        None => valid_arguments(rng, tool, schema),
     };
     match rng.u8(..10) {
         0 => value(rng, 4),
-        1..4 => right,
-        _ => changed(rng, right),
+        1..4 => valid,
+        _ => mutate(rng, valid),
     }
 }
 
-/// Arguments that fit: as few as it takes, or all there are.
-fn right(rng: &mut Rng, name: &str, schema: &Value) -> Value {
-    match rng.bool() {
-        true => match find(name) {
-            Some(operation) => example(&operation.behavior.example, schema),
-            None => example(&ExampleCall::EMPTY, schema),
-        },
-        false => sample::full(schema, schema, rng.usize(..6)),
+/// Returns valid arguments: the required ones, or all.
+fn valid_arguments(rng: &mut Rng, name: &str, schema: &Value) -> Value {
+    if rng.bool() {
+        return sample::full(schema, schema, rng.usize(..6));
+    }
+    match find(name) {
+        Some(operation) => example(&operation.behavior.example, schema),
+        None => example(&ExampleCall::EMPTY, schema),
     }
 }
 
-/// A call of an operation of the list, with its arguments or with those of any other one.
-fn dispatched(rng: &mut Rng, operations: &Value) -> Value {
+/// Returns a call of a listed operation, with its arguments or those of another one.
+fn dispatcher_call(rng: &mut Rng, operations: &Value) -> Value {
     let operations = operations.as_array().expect("operations");
     let name = operations[rng.usize(..operations.len())]
         .as_str()
@@ -123,5 +123,5 @@ fn dispatched(rng: &mut Rng, operations: &Value) -> Value {
     let meant = find(name).filter(|_| rng.u8(..4) > 0).unwrap_or(any);
     let schema: Value = serde_json::from_str(meant.input_schema).expect("a schema");
     let holder = rng.choice(["args", "params"]).unwrap_or("args");
-    json!({"operation": name, holder: right(rng, meant.name, &schema)})
+    json!({"operation": name, holder: valid_arguments(rng, meant.name, &schema)})
 }

@@ -3,13 +3,13 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::random::{byte, damaged, value};
-use super::{DOOMED, Ledger, Tally, assert_sound, upstream};
+use super::random::{byte, damage, value};
+use super::{CANCELLABLE, IdCounts, ResponseTracker, assert_healthy, upstream};
 use crate::support::{McpServer, Program};
 
 const LINES: usize = 7_000;
 
-/// Methods of all eras, and some of none.
+/// Methods of all protocol versions, and unknown ones.
 const METHODS: [&str; 14] = [
     "ping",
     "tools/list",
@@ -30,29 +30,29 @@ const METHODS: [&str; 14] = [
 #[test]
 fn random_lines_get_exactly_one_response() {
     let upstream = upstream();
-    // The only version with batches, and the log that tells most.
+    // The only version with batches, and the most verbose log level.
     let program = Program::new(["--tools", "default,classic"])
         .env("EXA_BASE_URL", &upstream.url())
         .env("EXA_MCP_CACHE_TTL", "0")
         .env("EXA_MCP_DEBUG", "true");
     let mut server = McpServer::connect(program, "2025-03-26");
     let mut rng = Rng::with_seed(1);
-    let mut ledger = Ledger::default();
+    let mut tracker = ResponseTracker::default();
     for number in 0..LINES {
         let line = line(&mut rng, number);
-        expect(&line, &mut ledger.owed);
+        expect(&line, &mut tracker.expected);
         server.write(&line);
     }
-    ledger.settle(&mut server);
-    assert_sound(server, &mut ledger);
+    tracker.read_pending(&mut server);
+    assert_healthy(server, &mut tracker);
     assert!(
         upstream.take().len() > 100,
         "some calls must have gone through"
     );
 }
 
-/// Adds the answers that a line must get.
-fn expect(line: &[u8], owed: &mut Tally) {
+/// Adds the responses that a line must get.
+fn expect(line: &[u8], expected: &mut IdCounts) {
     if line.trim_ascii().is_empty() {
         return;
     }
@@ -63,32 +63,33 @@ fn expect(line: &[u8], owed: &mut Tally) {
                 || members
                     .iter()
                     .any(|member| member["method"] == "initialize");
-            match refused {
-                true => vec![Some(Value::Null)],
-                false => members.iter().map(owed_id).collect(),
+            if refused {
+                vec![Some(Value::Null)]
+            } else {
+                members.iter().map(expected_id).collect()
             }
         }
-        Ok(single) => vec![owed_id(&single)],
+        Ok(single) => vec![expected_id(&single)],
     };
     for id in ids.into_iter().flatten() {
-        *owed.entry(id.to_string()).or_default() += 1;
+        *expected.entry(id.to_string()).or_default() += 1;
     }
 }
 
-/// The id that the answer to a message must carry; `None` if it must not be answered.
-fn owed_id(message: &Value) -> Option<Value> {
-    let reply = message.get("result").is_some() || message.get("error").is_some();
+/// Returns the id of the response to a message; `None` if there must be no response.
+fn expected_id(message: &Value) -> Option<Value> {
+    let response = message.get("result").is_some() || message.get("error").is_some();
     let method = message.get("method");
-    if reply && method.is_none() {
+    if response && method.is_none() {
         return None;
     }
     match message.get("id") {
         Some(id) if id.is_string() || id.is_i64() || id.is_u64() => Some(id.clone()),
-        // A fraction is no id, but it can still be named; what cannot be exact is not.
+        // A fraction is not a valid id, but can be echoed if it is exact.
         Some(Value::Number(id)) if id.as_f64()?.abs() < 1e15 => Some(Value::Number(id.clone())),
         Some(_) => Some(Value::Null),
         None => {
-            let sound = method.is_some_and(Value::is_string) && !reply;
+            let sound = method.is_some_and(Value::is_string) && !response;
             let notification = sound && message["jsonrpc"] == "2.0";
             (!notification).then_some(Value::Null)
         }
@@ -100,7 +101,7 @@ fn line(rng: &mut Rng, number: usize) -> Vec<u8> {
         0..40 => message(rng, number).to_string().into_bytes(),
         40..75 => {
             let sound = message(rng, number).to_string();
-            damaged(rng, sound.into_bytes())
+            damage(rng, sound.into_bytes())
         }
         75..85 => {
             let members: Vec<_> = (0..rng.usize(..6)).map(|_| message(rng, number)).collect();
@@ -113,13 +114,17 @@ fn line(rng: &mut Rng, number: usize) -> Vec<u8> {
     }
 }
 
-/// A message that is mostly sound.
+/// Returns a message that is mostly valid.
 fn message(rng: &mut Rng, number: usize) -> Value {
     let method = *rng.choice(&METHODS).unwrap_or(&"ping");
     match rng.u8(..20) {
-        0 => request(json!(format!("{DOOMED} {number}")), "tools/call", search()),
+        0 => request(
+            json!(format!("{CANCELLABLE} {number}")),
+            "tools/call",
+            search(),
+        ),
         1 => {
-            let id = format!("{DOOMED} {}", number.saturating_sub(rng.usize(..20)));
+            let id = format!("{CANCELLABLE} {}", number.saturating_sub(rng.usize(..20)));
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
         }
         2 => json!({"jsonrpc": "2.0", "id": id(rng, number), "result": value(rng, 2)}),
@@ -140,7 +145,7 @@ fn request(id: Value, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// A call that goes through.
+/// Returns a valid call.
 fn search() -> Value {
     json!({"name": "web_search_exa", "arguments": {"query": "x"}})
 }

@@ -1,18 +1,18 @@
-//! Calls that nobody wants to have answered any more.
+//! Cancelled calls.
 
 use serde_json::{Value, json};
 
-use super::{begin, research, webset};
-use crate::support::{McpServer, Program, Sandbox, USUAL};
+use super::{research, start_task, webset};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, Sandbox};
 
-fn talkative(sandbox: &Sandbox) -> McpServer {
+fn logging_server(sandbox: &Sandbox) -> McpServer {
     let program = Program::new([])
         .env("EXA_BASE_URL", &sandbox.url())
         .env("EXA_MCP_LOG_LEVEL", "info");
-    McpServer::connect(program, USUAL)
+    McpServer::connect(program, DEFAULT_VERSION)
 }
 
-fn patient(mut call: Value) -> Value {
+fn with_wait(mut call: Value) -> Value {
     call["arguments"]["wait_seconds"] = json!(600);
     call["_meta"] = json!({"progressToken": "p"});
     call
@@ -22,22 +22,22 @@ fn patient(mut call: Value) -> Value {
 fn cancelled_wait_names_the_running_work() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
-    let mut server = talkative(&sandbox);
-    let id = server.send("tools/call", patient(webset("startups")));
+    let mut server = logging_server(&sandbox);
+    let id = server.send("tools/call", with_wait(webset("startups")));
     let looks = sandbox.await_requests("websets.get", 1);
     let path = looks[0]["path"].as_str().expect("a path");
     let webset = path.rsplit('/').next().expect("an id").to_owned();
-    // What came before may still be told.
+    // Progress from before the cancellation may still arrive.
     server.notification(super::PROGRESS);
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     let looks = sandbox.requests("websets.get").len();
     std::thread::sleep(std::time::Duration::from_millis(2_500));
     assert_eq!(sandbox.requests("websets.get").len(), looks);
     server.assert_silent();
-    // Nobody asked for the webset itself to end.
+    // The webset itself must not be cancelled.
     assert_eq!(sandbox.requests("websets.cancel").len(), 0);
-    let log = server.end().stderr;
+    let log = server.shut_down().stderr;
     let line = log
         .lines()
         .find(|line| line.contains("it continues at Exa"));
@@ -49,13 +49,13 @@ fn cancelled_wait_names_the_running_work() {
 fn cancelled_start_names_the_work() {
     let sandbox = Sandbox::start();
     sandbox.fault("websets.create", "delay=20000");
-    let mut server = talkative(&sandbox);
-    let id = server.send("tools/call", patient(webset("startups")));
+    let mut server = logging_server(&sandbox);
+    let id = server.send("tools/call", with_wait(webset("startups")));
     sandbox.await_requests("websets.create", 1);
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.request("ping", json!({}))["result"], json!({}));
     server.assert_silent();
-    let log = server.end().stderr;
+    let log = server.shut_down().stderr;
     let line = log
         .lines()
         .find(|line| line.contains("may still take effect at Exa"));
@@ -67,12 +67,12 @@ fn cancelled_start_names_the_work() {
 fn shutdown_names_running_work() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
-    let mut server = talkative(&sandbox);
-    begin(&mut server, research("x"));
+    let mut server = logging_server(&sandbox);
+    start_task(&mut server, research("x"));
     let looks = sandbox.await_requests("research.get", 1);
     let path = looks[0]["path"].as_str().expect("a path");
     let research = path.rsplit('/').next().expect("an id").to_owned();
-    let log = server.end().stderr;
+    let log = server.shut_down().stderr;
     let line = log
         .lines()
         .find(|line| line.contains("it continues at Exa"));
@@ -84,13 +84,13 @@ fn shutdown_names_running_work() {
 fn waiting_for_a_task_result_can_be_cancelled() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
-    let mut server = talkative(&sandbox);
-    let task = begin(&mut server, research("x"));
+    let mut server = logging_server(&sandbox);
+    let task = start_task(&mut server, research("x"));
     let id = server.send("tasks/result", json!({"taskId": task}));
     sandbox.await_requests("research.get", 1);
     server.notify("notifications/cancelled", json!({"requestId": id}));
     assert_eq!(super::state(&mut server, &task)["status"], "working");
     server.assert_silent();
-    sandbox.advance(super::LONG);
+    sandbox.advance(super::WORK_MS);
     super::result(&mut server, &task);
 }

@@ -1,18 +1,18 @@
-//! A server that crashes again and again.
+//! Tasks survive repeated crashes.
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{connect, durable, research, result, state, thing};
+use super::{connect, durable, research, result, single_result, state};
 use crate::support::Sandbox;
 
 const TASKS: usize = 100;
 const CRASHES: usize = 10;
 
-/// A number between zero and one that differs from run to run.
-fn chance() -> f64 {
+/// Returns a random number between zero and one.
+fn random_fraction() -> f64 {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).expect("random numbers");
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
@@ -23,10 +23,10 @@ fn a_hundred_tasks_survive_ten_crashes() {
     let sandbox = Sandbox::start();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
-    // Answers to starts are slow, so that many crashes come between the start and its answer.
+    // Responses to starts are slow, so that many crashes happen before the response.
     let rule = json!({"match": "research.create", "times": "always", "fault": "hold=400"});
     sandbox.add_fault(&rule);
-    // Work takes three seconds of the sandbox's time, so the first tasks end amid the crashes.
+    // Work takes three seconds of the sandbox's time, so the first tasks end during the crashes.
     sandbox.freeze(true);
     let mut ids = Vec::new();
     for crash in 1..=CRASHES {
@@ -41,25 +41,25 @@ fn a_hundred_tasks_survive_ten_crashes() {
             })
             .collect();
         for request in requests {
-            let answer = server.answer(&request);
-            let id = answer["result"]["task"]["taskId"].as_str();
+            let body = server.response(&request);
+            let id = body["result"]["task"]["taskId"].as_str();
             ids.push(id.expect("an id").to_owned());
         }
-        sleep(Duration::from_secs_f64(chance() * 2.0));
+        sleep(Duration::from_secs_f64(random_fraction() * 2.0));
         sandbox.advance(500);
-        sleep(Duration::from_secs_f64(chance()));
+        sleep(Duration::from_secs_f64(random_fraction()));
         server.kill();
     }
     assert_eq!(ids.len(), TASKS);
-    sandbox.heal();
+    sandbox.clear_faults();
     sandbox.freeze(false);
     let mut server = connect(durable(&sandbox, &file));
     for (number, id) in ids.iter().enumerate() {
         let result = result(&mut server, id);
         assert_eq!(result["isError"], false, "{result}");
-        assert_eq!(thing(&result)["status"], "completed");
-        // The right result, not that of another task.
-        assert_eq!(thing(&result)["instructions"], instructions(number));
+        assert_eq!(single_result(&result)["status"], "completed");
+        // The task's own result, not that of another task.
+        assert_eq!(single_result(&result)["instructions"], instructions(number));
         assert_eq!(state(&mut server, id)["status"], "completed");
     }
     assert_eq!(sandbox.count("research"), TASKS as u64);

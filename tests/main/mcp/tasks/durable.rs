@@ -1,4 +1,4 @@
-//! Tasks that outlive the server.
+//! Tasks that survive a restart of the server.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    LONG, STATUS, assert_error, begin, connect, durable, research, result, state, thing, webset,
+    STATUS, WORK_MS, assert_error, connect, durable, research, result, single_result, start_task,
+    state, webset,
 };
 use crate::support::{McpServer, Sandbox};
 
-/// A sandbox whose time stands still, and a file for the tasks.
-fn place() -> (Sandbox, TempDir, PathBuf) {
+/// Starts a sandbox with a frozen clock, and creates a folder for the store.
+fn frozen_sandbox_and_store() -> (Sandbox, TempDir, PathBuf) {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
     let folder = tempfile::tempdir().expect("a folder");
@@ -28,8 +29,8 @@ fn call(operation: &str, args: Value) -> Value {
     json!({"name": tool, "arguments": {"operation": operation, "args": args}})
 }
 
-/// A webset to work in, and a monitor to trigger.
-fn ground(server: &mut McpServer) -> (Value, Value) {
+/// Creates a webset to work in, and a monitor to trigger.
+fn create_webset_and_monitor(server: &mut McpServer) -> (Value, Value) {
     let mut make = |operation: &str, args: Value| {
         let call = call(operation, args);
         let tool = call["name"].as_str().expect("a tool");
@@ -46,7 +47,7 @@ fn ground(server: &mut McpServer) -> (Value, Value) {
     (webset, monitor)
 }
 
-/// Starts of every kind, with the operation that makes them and the one that looks at them.
+/// Returns the operations that start work, with arguments and the operation that reads the status.
 fn starts(webset: &Value, monitor: &Value) -> Vec<(&'static str, Value, &'static str)> {
     vec![
         (
@@ -84,13 +85,13 @@ fn starts(webset: &Value, monitor: &Value) -> Vec<(&'static str, Value, &'static
 
 #[test]
 fn every_kind_of_work_resumes_after_a_crash() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
-    let (webset, monitor) = ground(&mut server);
+    let (webset, monitor) = create_webset_and_monitor(&mut server);
     let starts = starts(&webset, &monitor);
     let tasks: Vec<String> = starts
         .iter()
-        .map(|(operation, args, _)| begin(&mut server, call(operation, args.clone())))
+        .map(|(operation, args, _)| start_task(&mut server, call(operation, args.clone())))
         .collect();
     for (_, _, look) in &starts {
         sandbox.await_requests(look, 1);
@@ -101,11 +102,11 @@ fn every_kind_of_work_resumes_after_a_crash() {
     for id in &tasks {
         assert_eq!(state(&mut server, id)["status"], "working");
     }
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     for (id, (operation, ..)) in tasks.iter().zip(&starts) {
         let result = result(&mut server, id);
         assert_eq!(result["isError"], false, "{operation}: {result}");
-        let status = thing(&result)["status"].as_str().expect("a status");
+        let status = single_result(&result)["status"].as_str().expect("a status");
         assert!(
             ["completed", "idle"].contains(&status),
             "{operation}: {result}"
@@ -115,31 +116,31 @@ fn every_kind_of_work_resumes_after_a_crash() {
         let made = sandbox.requests(operation).len();
         assert_eq!(made, 1 + own, "{operation} was called again");
     }
-    // Ended tasks are there for the next one, too.
+    // The next server knows completed tasks, too.
     let before = result(&mut server, &tasks[0]);
     server.kill();
     let mut server = connect(durable(&sandbox, &file));
     assert_eq!(result(&mut server, &tasks[0]), before);
     assert_eq!(
-        super::asked(&mut server, research("x"), json!({})).get("error"),
+        super::request_task(&mut server, research("x"), json!({})).get("error"),
         None
     );
 }
 
 #[test]
 fn accepted_start_with_lost_response_is_found() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
-    let (webset, monitor) = ground(&mut server);
+    let (webset, monitor) = create_webset_and_monitor(&mut server);
     let starts = starts(&webset, &monitor);
     for (operation, ..) in &starts {
         let rule = json!({"match": operation, "times": 2, "fault": "hold=60000"});
         sandbox.add_fault(&rule);
     }
-    // Two alike: each must find one of its own.
+    // Two equal starts: each task must find its own work.
     let twice = starts.iter().chain(&starts);
     let tasks: Vec<String> = twice
-        .map(|(operation, args, _)| begin(&mut server, call(operation, args.clone())))
+        .map(|(operation, args, _)| start_task(&mut server, call(operation, args.clone())))
         .collect();
     for (operation, ..) in &starts {
         let own = usize::from(*operation == "websets.create");
@@ -151,7 +152,7 @@ fn accepted_start_with_lost_response_is_found() {
     for (_, _, look) in &starts {
         sandbox.await_requests(look, 2);
     }
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     let mut found = Vec::new();
     for (id, (operation, ..)) in tasks.iter().zip(starts.iter().chain(&starts)) {
         let result = result(&mut server, id);
@@ -159,8 +160,10 @@ fn accepted_start_with_lost_response_is_found() {
         let own = usize::from(*operation == "websets.create");
         let made = sandbox.requests(operation).len();
         assert_eq!(made, 2 + own, "{operation} was called again");
-        let thing = thing(&result);
-        let id = thing.get("id").or_else(|| thing.get("researchId"));
+        let single_result = single_result(&result);
+        let id = single_result
+            .get("id")
+            .or_else(|| single_result.get("researchId"));
         found.push(id.expect("an id").clone());
     }
     found.sort_by_key(Value::to_string);
@@ -170,38 +173,41 @@ fn accepted_start_with_lost_response_is_found() {
 
 #[test]
 fn lost_start_is_sent() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
     sandbox.fault("research.create", "delay=60000");
-    let id = begin(&mut server, research("heat pumps"));
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.await_requests("research.create", 1);
     server.kill();
     assert_eq!(sandbox.count("research"), 0);
 
     let mut server = connect(durable(&sandbox, &file));
     sandbox.await_requests("research.get", 1);
-    sandbox.advance(LONG);
-    assert_eq!(thing(&result(&mut server, &id))["status"], "completed");
+    sandbox.advance(WORK_MS);
+    assert_eq!(
+        single_result(&result(&mut server, &id))["status"],
+        "completed"
+    );
     assert_eq!(sandbox.count("research"), 1);
 }
 
 #[test]
 fn unfindable_start_is_not_repeated() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
     let entities = json!([{"name": "Acme", "domain": "acme.example"}]);
     let fields = json!([{"name": "ceo", "description": "Who leads the company"}]);
     let args = json!({"entities": entities, "fields": fields});
     let operation = "agent.monitors.backtests.create";
     sandbox.fault(operation, "hold=60000");
-    let backtest = begin(&mut server, call(operation, args));
-    // Not long work, but to be done once only, too.
+    let backtest = start_task(&mut server, call(operation, args));
+    // Not long-running, but not repeatable either.
     let hook = json!({"events": ["webset.idle"], "url": "https://hooks.example/x"});
     sandbox.fault("webhooks.create", "hold=60000");
-    let hook = begin(&mut server, call("webhooks.create", hook));
-    // And a look, which may be repeated.
+    let hook = start_task(&mut server, call("webhooks.create", hook));
+    // A read, which may be repeated.
     sandbox.fault("webhooks.list", "hold=60000");
-    let look = begin(&mut server, call("webhooks.list", json!({})));
+    let look = start_task(&mut server, call("webhooks.list", json!({})));
     for operation in [operation, "webhooks.create", "webhooks.list"] {
         sandbox.await_requests(operation, 1);
     }
@@ -222,97 +228,100 @@ fn unfindable_start_is_not_repeated() {
 
 #[test]
 fn start_with_lost_response_is_found_without_a_crash() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
     for fault in ["cut=after", "cut=body"] {
         sandbox.fault("websets.create", fault);
-        let id = begin(&mut server, webset(fault));
+        let id = start_task(&mut server, webset(fault));
         let looks = sandbox.requests("websets.get").len();
         sandbox.await_requests("websets.get", looks + 1);
-        sandbox.advance(LONG);
-        assert_eq!(thing(&result(&mut server, &id))["status"], "idle");
+        sandbox.advance(WORK_MS);
+        assert_eq!(single_result(&result(&mut server, &id))["status"], "idle");
     }
     assert_eq!(sandbox.count("websets"), 2);
-    // One that never arrived fails as it would without a task.
+    // A start that never reached Exa fails as it would without a task.
     sandbox.fault("websets.create", "cut=before");
-    let id = begin(&mut server, webset("lost"));
+    let id = start_task(&mut server, webset("lost"));
     assert_eq!(result(&mut server, &id)["isError"], true);
     assert_eq!(sandbox.count("websets"), 2);
 }
 
 #[test]
 fn cancelled_task_stays_cancelled_and_cancels_upstream() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
-    let id = begin(&mut server, webset("startups"));
+    let id = start_task(&mut server, webset("startups"));
     sandbox.await_requests("websets.get", 1);
-    // The server dies before Exa has understood.
+    // The server is killed before Exa has accepted the cancellation.
     let rule = json!({"match": "websets.cancel", "times": 1, "fault": "status=500"});
     sandbox.add_fault(&rule);
-    server.ask("tasks/cancel", json!({"taskId": id}));
+    server.request("tasks/cancel", json!({"taskId": id}));
     sandbox.await_requests("websets.cancel", 1);
     server.kill();
 
     let mut server = connect(durable(&sandbox, &file));
     sandbox.await_requests("websets.cancel", 2);
     assert_eq!(state(&mut server, &id)["status"], "cancelled");
-    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_error(&answer, -32602, "has already ended");
+    let body = server.request("tasks/cancel", json!({"taskId": id}));
+    assert_error(&body, -32602, "has already ended");
 }
 
 #[test]
 fn live_server_keeps_its_tasks() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut first = connect(durable(&sandbox, &file));
-    let id = begin(&mut first, webset("startups"));
+    let id = start_task(&mut first, webset("startups"));
     sandbox.await_requests("websets.get", 1);
     let mut second = connect(durable(&sandbox, &file));
-    // Both know it, one of them runs it.
+    // Both servers know the task, and one of them runs it.
     assert_eq!(state(&mut second, &id)["status"], "working");
     let waiting = second.send("tasks/result", json!({"taskId": id}));
     let before = sandbox.requests("websets.get").len();
     std::thread::sleep(std::time::Duration::from_secs(6));
     let looks = sandbox.requests("websets.get").len() - before;
     assert!(looks <= 6, "{looks} looks in six seconds: two servers look");
-    sandbox.advance(LONG);
-    let answer = second.answer(&waiting);
-    assert_eq!(thing(&answer["result"])["status"], "idle");
+    sandbox.advance(WORK_MS);
+    let body = second.response(&waiting);
+    assert_eq!(single_result(&body["result"])["status"], "idle");
     assert_eq!(first.notification(STATUS)["status"], "completed");
 
-    // What one of them cancels is cancelled for both.
-    let id = begin(&mut first, webset("others"));
+    // A cancellation on one server applies to both.
+    let id = start_task(&mut first, webset("others"));
     sandbox.await_requests("websets.create", 2);
-    let answer = second.ask("tasks/cancel", json!({"taskId": id}));
-    assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
+    let body = second.request("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(body["result"]["status"], "cancelled", "{body}");
     sandbox.await_requests("websets.cancel", 1);
-    let gone = first.ask("tasks/result", json!({"taskId": id}));
+    let gone = first.request("tasks/result", json!({"taskId": id}));
     assert_error(&gone, -32602, "was cancelled");
     assert_eq!(state(&mut first, &id)["status"], "cancelled");
 
-    // When the first one dies, the second takes over without being started again.
-    let id = begin(&mut first, research("heat pumps"));
+    // When the first server is killed, the second one takes over without a restart.
+    let id = start_task(&mut first, research("heat pumps"));
     sandbox.await_requests("research.get", 1);
     first.kill();
     let mut third = connect(durable(&sandbox, &file));
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     for server in [&mut second, &mut third] {
-        assert_eq!(thing(&result(server, &id))["status"], "completed");
+        assert_eq!(single_result(&result(server, &id))["status"], "completed");
     }
     assert_eq!(sandbox.count("research"), 1);
 }
 
 #[test]
 fn pending_start_is_awaited_on_disconnect() {
-    let (sandbox, _folder, file) = place();
+    let (sandbox, _folder, file) = frozen_sandbox_and_store();
     let mut server = connect(durable(&sandbox, &file));
     sandbox.fault("research.create", "hold=1500");
-    let id = begin(&mut server, research("heat pumps"));
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.await_requests("research.create", 1);
-    server.end();
+    server.shut_down();
     let mut server = connect(durable(&sandbox, &file));
-    // It is known, so nothing has to be looked for.
+    // The id of the work is stored, so the server need not search for it.
     sandbox.await_requests("research.get", 1);
     assert_eq!(sandbox.requests("research.list").len(), 0);
-    sandbox.advance(LONG);
-    assert_eq!(thing(&result(&mut server, &id))["status"], "completed");
+    sandbox.advance(WORK_MS);
+    assert_eq!(
+        single_result(&result(&mut server, &id))["status"],
+        "completed"
+    );
 }

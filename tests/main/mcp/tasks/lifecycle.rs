@@ -1,18 +1,18 @@
-//! The whole life of a task of 2025-11-25.
+//! The lifecycle of tasks in 2025-11-25.
 
 use serde_json::{Value, json};
 
 use super::{
-    LONG, PROGRESS, STATUS, asked, assert_error, begin, begun, pair, research, result, state,
-    thing, webset,
+    PROGRESS, STATUS, WORK_MS, assert_error, create_task, request_task, research, result,
+    sandbox_and_server, single_result, start_task, state, webset,
 };
 use crate::support::McpServer;
 
 #[test]
 fn task_is_created_polled_and_read() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let task = begun(&mut server, webset("startups"));
+    let task = create_task(&mut server, webset("startups"));
     let id = task["taskId"].as_str().expect("an id").to_owned();
     assert!(id.len() >= 20, "{id} could be guessed");
     assert_eq!(task["status"], "working");
@@ -27,51 +27,51 @@ fn task_is_created_polled_and_read() {
 
     let waiting = server.send("tasks/result", json!({"taskId": id}));
     sandbox.await_requests("websets.get", 1);
-    // The server answers others while this one waits.
+    // The server handles other requests while this one waits.
     assert_eq!(state(&mut server, &id)["status"], "working");
-    sandbox.advance(LONG);
-    let answer = server.answer(&waiting);
-    let result = &answer["result"];
+    sandbox.advance(WORK_MS);
+    let body = server.response(&waiting);
+    let result = &body["result"];
     assert_eq!(result["isError"], false, "{result}");
-    assert_eq!(thing(result)["status"], "idle");
+    assert_eq!(single_result(result)["status"], "idle");
     assert_eq!(result["structuredContent"]["isComplete"], true);
     let related = &result["_meta"]["io.modelcontextprotocol/related-task"];
     assert_eq!(related, &json!({"taskId": id}));
     assert_eq!(result.get("resultType"), None, "{result}");
 
-    let told = server.notification(STATUS);
+    let notification = server.notification(STATUS);
     assert_eq!(
-        (&told["taskId"], &told["status"]),
+        (&notification["taskId"], &notification["status"]),
         (&json!(id), &json!("completed"))
     );
     let end = state(&mut server, &id);
-    assert_eq!(end, told);
+    assert_eq!(end, notification);
     assert_eq!(end.get("_meta"), None);
     let message = end["statusMessage"].as_str().expect("a message");
     assert_eq!(message, "idle: found 3 of 3, analyzed 9");
     assert!(end["lastUpdatedAt"].as_str() > end["createdAt"].as_str());
-    // It can be read as often as wanted.
-    let again = server.ask("tasks/result", json!({"taskId": id}));
+    // The result can be read repeatedly.
+    let again = server.request("tasks/result", json!({"taskId": id}));
     assert_eq!(again["result"], *result);
     assert_eq!(sandbox.count("websets"), 1);
 }
 
 #[test]
 fn tasks_are_paginated_newest_first() {
-    let (_sandbox, mut server) = pair();
+    let (_sandbox, mut server) = sandbox_and_server();
     let call = || json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
-    let mut ids: Vec<String> = (0..120).map(|_| begin(&mut server, call())).collect();
+    let mut ids: Vec<String> = (0..120).map(|_| start_task(&mut server, call())).collect();
     ids.reverse();
     let mut listed = Vec::new();
     let mut pages = 0;
     let mut params = json!({});
     loop {
-        let answer = server.ask("tasks/list", params);
+        let body = server.request("tasks/list", params);
         pages += 1;
-        let tasks = answer["result"]["tasks"].as_array().expect("tasks").clone();
-        assert_eq!(answer["result"].get("_meta"), None);
+        let tasks = body["result"]["tasks"].as_array().expect("tasks").clone();
+        assert_eq!(body["result"].get("_meta"), None);
         listed.extend(tasks);
-        match answer["result"].get("nextCursor") {
+        match body["result"].get("nextCursor") {
             Some(cursor) => params = json!({"cursor": cursor}),
             None => break,
         }
@@ -86,33 +86,33 @@ fn tasks_are_paginated_newest_first() {
     assert_eq!(one["isError"], false);
     assert_eq!(state(&mut server, &ids[7])["status"], "completed");
     for cursor in [json!("nowhere"), json!(7), json!("-1"), json!({})] {
-        let answer = server.ask("tasks/list", json!({"cursor": cursor}));
-        assert_error(&answer, -32602, "cursor");
+        let body = server.request("tasks/list", json!({"cursor": cursor}));
+        assert_error(&body, -32602, "cursor");
     }
 }
 
 #[test]
 fn progress_needs_a_progress_token() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
     let mut with_token = webset("with");
     with_token["_meta"] = json!({"progressToken": "token-1"});
-    let id = begin(&mut server, with_token);
-    let silent = begin(&mut server, webset("without"));
+    let id = start_task(&mut server, with_token);
+    let silent = start_task(&mut server, webset("without"));
     sandbox.await_requests("websets.get", 2);
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     result(&mut server, &id);
     result(&mut server, &silent);
     let mut last = -1.0;
-    let mut told = Vec::new();
+    let mut steps = Vec::new();
     while last < 3.0 {
         let step = server.notification(PROGRESS);
         let progress = step["progress"].as_f64().expect("a number");
-        assert!(progress > last, "{told:?} then {step}");
+        assert!(progress > last, "{steps:?} then {step}");
         last = progress;
-        told.push(step);
+        steps.push(step);
     }
-    for step in &told {
+    for step in &steps {
         assert_eq!(step["progressToken"], "token-1");
         assert_eq!(step["total"], 3.0, "{step}");
         let related = &step["_meta"]["io.modelcontextprotocol/related-task"];
@@ -125,14 +125,14 @@ fn progress_needs_a_progress_token() {
     }
     server.notification(STATUS);
     server.notification(STATUS);
-    // The other task told nothing, and nothing comes after the end.
+    // The other task sends no notifications, and none arrive after the end.
     server.assert_silent();
 }
 
 #[test]
 fn status_message_shows_progress() {
-    let (sandbox, mut server) = pair();
-    let id = begin(&mut server, research("heat pumps"));
+    let (sandbox, mut server) = sandbox_and_server();
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.freeze(true);
     let first = state(&mut server, &id);
     assert_eq!(first["statusMessage"], "exa_api is running");
@@ -148,20 +148,20 @@ fn status_message_shows_progress() {
 
 #[test]
 fn cancel_reaches_exa_first() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let id = begin(&mut server, webset("startups"));
+    let id = start_task(&mut server, webset("startups"));
     let looks = sandbox.await_requests("websets.get", 1).len();
-    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
-    assert_eq!(answer["result"]["taskId"], id.as_str());
-    let told = server.notification(STATUS);
+    let body = server.request("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(body["result"]["status"], "cancelled", "{body}");
+    assert_eq!(body["result"]["taskId"], id.as_str());
+    let notification = server.notification(STATUS);
     assert_eq!(
-        (&told["taskId"], &told["status"]),
+        (&notification["taskId"], &notification["status"]),
         (&json!(id), &json!("cancelled"))
     );
     let stops = sandbox.await_requests("websets.cancel", 1);
-    // Looks are a second apart at least, so none came in between, and none will come.
+    // Polls are at least a second apart, so none happened in between, and none will follow.
     assert_eq!(sandbox.requests("websets.get").len(), looks);
     let path = stops[0]["path"].as_str().expect("a path");
     assert!(path.ends_with("/cancel"), "{path}");
@@ -172,13 +172,13 @@ fn cancel_reaches_exa_first() {
 
 #[test]
 fn pending_start_is_cancelled_on_arrival() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.fault("websets.create", "delay=1500");
-    let id = begin(&mut server, webset("startups"));
+    let id = start_task(&mut server, webset("startups"));
     sandbox.await_requests("websets.create", 1);
     assert_eq!(sandbox.count("websets"), 0);
-    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
+    let body = server.request("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(body["result"]["status"], "cancelled", "{body}");
     let stops = sandbox.await_requests("websets.cancel", 1);
     assert_eq!((stops.len(), sandbox.count("websets")), (1, 1));
     assert_eq!(sandbox.requests("websets.get").len(), 0);
@@ -187,126 +187,129 @@ fn pending_start_is_cancelled_on_arrival() {
 
 #[test]
 fn upstream_cancel_is_retried() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let id = begin(&mut server, webset("startups"));
+    let id = start_task(&mut server, webset("startups"));
     sandbox.await_requests("websets.get", 1);
     sandbox.add_fault(&json!({"match": "websets.cancel", "times": 2, "fault": "status=500"}));
-    server.ask("tasks/cancel", json!({"taskId": id}));
+    server.request("tasks/cancel", json!({"taskId": id}));
     let stops = sandbox.await_requests("websets.cancel", 3);
     assert_eq!(stops.len(), 3);
 }
 
 #[test]
 fn reading_as_a_task_does_not_own_the_work() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
     let call = webset("startups")["arguments"].clone();
     let made = server.call("manage_websets", call).success();
     let look = json!({"name": "manage_websets", "arguments":
         {"operation": "websets.get", "args": {"websetId": made["id"]}}});
-    let id = begin(&mut server, look.clone());
-    let other = begin(&mut server, look);
+    let id = start_task(&mut server, look.clone());
+    let other = start_task(&mut server, look);
     sandbox.await_requests("websets.get", 3);
-    server.ask("tasks/cancel", json!({"taskId": id}));
+    server.request("tasks/cancel", json!({"taskId": id}));
     assert_eq!(state(&mut server, &id)["status"], "cancelled");
-    sandbox.advance(LONG);
-    assert_eq!(thing(&result(&mut server, &other))["status"], "idle");
+    sandbox.advance(WORK_MS);
+    assert_eq!(
+        single_result(&result(&mut server, &other))["status"],
+        "idle"
+    );
     assert_eq!(sandbox.requests("websets.cancel").len(), 0);
 }
 
 #[test]
 fn uncancellable_work_is_left_running() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let id = begin(&mut server, research("heat pumps"));
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.await_requests("research.get", 1);
-    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
+    let body = server.request("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(body["result"]["status"], "cancelled", "{body}");
     assert_cancelled(&mut server, &id);
 }
 
-/// A cancelled task stays cancelled, whatever becomes of the work.
+/// Asserts that a task stays cancelled, whatever happens to its work.
 #[track_caller]
 fn assert_cancelled(server: &mut McpServer, id: &str) {
     assert_eq!(state(server, id)["status"], "cancelled");
     for method in ["tasks/cancel", "tasks/result"] {
-        let answer = server.ask(method, json!({"taskId": id}));
-        assert_error(&answer, -32602, id);
+        let body = server.request(method, json!({"taskId": id}));
+        assert_error(&body, -32602, id);
     }
 }
 
 #[test]
 fn finished_task_cannot_be_cancelled() {
-    let (_sandbox, mut server) = pair();
+    let (_sandbox, mut server) = sandbox_and_server();
     let call = json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
-    let id = begin(&mut server, call);
+    let id = start_task(&mut server, call);
     result(&mut server, &id);
-    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_error(&answer, -32602, "has already ended");
+    let body = server.request("tasks/cancel", json!({"taskId": id}));
+    assert_error(&body, -32602, "has already ended");
     assert_eq!(state(&mut server, &id)["status"], "completed");
 }
 
 #[test]
 fn failed_call_is_a_failed_task() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.fault("research.create", "status=400");
     for call in [research("x"), research("")] {
-        let id = begin(&mut server, call);
+        let id = start_task(&mut server, call);
         let result = result(&mut server, &id);
         assert_eq!(result["isError"], true, "{result}");
         assert!(result["structuredContent"]["error"]["message"].is_string());
         let end = state(&mut server, &id);
         assert_eq!(end["status"], "failed");
-        let told = end["statusMessage"].as_str().expect("a message");
-        let text = result["content"][0]["text"].as_str().expect("a text");
+        let notification = end["statusMessage"].as_str().expect("a message");
+        let text = result["content"][0]["text"].as_str().expect("a string");
         assert!(
-            text.starts_with(told),
-            "{told:?} is not the beginning of {text:?}"
+            text.starts_with(notification),
+            "{notification:?} is not the beginning of {text:?}"
         );
     }
 }
 
 #[test]
 fn upstream_failure_is_the_task_result() {
-    let (sandbox, mut server) = pair();
-    let id = begin(&mut server, research("sandbox-fail"));
+    let (sandbox, mut server) = sandbox_and_server();
+    let id = start_task(&mut server, research("sandbox-fail"));
     sandbox.await_requests("research.create", 1);
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     let result = result(&mut server, &id);
-    assert_eq!(thing(&result)["status"], "failed");
+    assert_eq!(single_result(&result)["status"], "failed");
     let end = state(&mut server, &id);
-    let told = end["statusMessage"].as_str().expect("a message");
-    assert!(told.starts_with("failed after"), "{told}");
+    let notification = end["statusMessage"].as_str().expect("a message");
+    assert!(notification.starts_with("failed after"), "{notification}");
 }
 
 #[test]
 fn import_without_file_returns_the_upload_url() {
-    let (_sandbox, mut server) = pair();
+    let (_sandbox, mut server) = sandbox_and_server();
     let args = json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     let call = json!({"name": "manage_websets", "arguments":
         {"operation": "imports.create", "args": args, "content_level": "full"}});
-    let id = begin(&mut server, call);
+    let id = start_task(&mut server, call);
     let result = result(&mut server, &id);
     assert_eq!(result["isError"], false, "{result}");
-    assert!(thing(&result)["uploadUrl"].is_string(), "{result}");
+    assert!(single_result(&result)["uploadUrl"].is_string(), "{result}");
     let check = &result["structuredContent"]["checkWith"];
     assert_eq!(check["operation"], "imports.get", "{result}");
 }
 
 #[test]
 fn waiting_call_can_be_a_task() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
     let mut call = webset("startups");
     call["arguments"]["wait_seconds"] = json!(1);
-    let answer = asked(&mut server, call, json!({"ttl": 60_000}));
-    let id = answer["result"]["task"]["taskId"]
+    let body = request_task(&mut server, call, json!({"ttl": 60_000}));
+    let id = body["result"]["task"]["taskId"]
         .as_str()
         .expect("an id")
         .to_owned();
     sandbox.await_requests("websets.get", 2);
-    sandbox.advance(LONG);
-    assert_eq!(thing(&result(&mut server, &id))["status"], "idle");
-    let _: &Value = &answer;
+    sandbox.advance(WORK_MS);
+    assert_eq!(single_result(&result(&mut server, &id))["status"], "idle");
+    let _: &Value = &body;
 }

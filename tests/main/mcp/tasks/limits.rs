@@ -1,8 +1,11 @@
-//! How long tasks live, and how many there may be.
+//! The lifetime and the number of tasks.
 
 use serde_json::{Value, json};
 
-use super::{LONG, asked, assert_error, begin, connect, pair, research, result, state, webset};
+use super::{
+    WORK_MS, assert_error, connect, request_task, research, result, sandbox_and_server, start_task,
+    state, webset,
+};
 use crate::support::{McpServer, Program, Sandbox};
 
 fn with(sandbox: &Sandbox, variables: &[(&str, &str)]) -> McpServer {
@@ -11,11 +14,11 @@ fn with(sandbox: &Sandbox, variables: &[(&str, &str)]) -> McpServer {
     connect(variables.iter().fold(program, set))
 }
 
-/// The life that a task gets that asks for this one.
-fn life(server: &mut McpServer, task: Value) -> Value {
+/// Returns the ttl of a task with these parameters.
+fn granted_ttl(server: &mut McpServer, task: Value) -> Value {
     let call = json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
-    let answer = asked(server, call, task);
-    answer["result"]["task"]["ttl"].clone()
+    let body = request_task(server, call, task);
+    body["result"]["task"]["ttl"].clone()
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn task_ttl_is_bounded() {
             ],
             [90_000, 100_000, 100_000, 1_000],
         ),
-        // What an operator sets stays within reason.
+        // The operator's setting is clamped.
         (
             &[("EXA_MCP_MAX_TASK_TTL", "999999999999")],
             [3_600_000, 120_000, day, 1_000],
@@ -53,7 +56,7 @@ fn task_ttl_is_bounded() {
             json!({"ttl": 1e15}),
             json!({"ttl": 0}),
         ];
-        let lives = asks.map(|task| life(&mut server, task));
+        let lives = asks.map(|task| granted_ttl(&mut server, task));
         assert_eq!(lives, expected.map(|ttl| json!(ttl)), "{variables:?}");
     }
 }
@@ -73,45 +76,45 @@ fn non_numeric_ttl_aborts_start() {
 
 #[test]
 fn task_expires_after_its_ttl() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let answer = asked(&mut server, research("x"), json!({"ttl": 1_000}));
-    let id = answer["result"]["task"]["taskId"]
+    let body = request_task(&mut server, research("x"), json!({"ttl": 1_000}));
+    let id = body["result"]["task"]["taskId"]
         .as_str()
         .expect("an id")
         .to_owned();
-    let answer = loop {
-        let answer = server.ask("tasks/get", json!({"taskId": id}));
-        if answer.get("error").is_some() {
-            break answer;
+    let body = loop {
+        let body = server.request("tasks/get", json!({"taskId": id}));
+        if body.get("error").is_some() {
+            break body;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
-    assert_error(&answer, -32602, "has expired");
-    let listed = server.ask("tasks/list", json!({}));
+    assert_error(&body, -32602, "has expired");
+    let listed = server.request("tasks/list", json!({}));
     assert_eq!(listed["result"]["tasks"], json!([]));
 }
 
 #[test]
 fn work_outliving_its_task_can_be_polled() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let answer = asked(&mut server, webset("startups"), json!({"ttl": 10_000}));
-    let id = answer["result"]["task"]["taskId"]
+    let body = request_task(&mut server, webset("startups"), json!({"ttl": 10_000}));
+    let id = body["result"]["task"]["taskId"]
         .as_str()
         .expect("an id")
         .to_owned();
-    // The answer comes while the task is still there to be asked for it.
+    // The result is available while the task exists.
     let result = result(&mut server, &id);
     assert_eq!(state(&mut server, &id)["status"], "failed");
     assert_eq!(result["isError"], true, "{result}");
     let error = &result["structuredContent"]["error"];
     assert_eq!(error["name"], "UNFINISHED", "{error}");
     assert_eq!(error["lastStatus"], "pending", "{error}");
-    let text = result["content"][0]["text"].as_str().expect("a text");
+    let text = result["content"][0]["text"].as_str().expect("a string");
     assert!(text.contains("continues at Exa"), "{text}");
     assert!(text.contains(&error["checkWith"].to_string()), "{text}");
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     let look = server.call("manage_websets", error["checkWith"].clone());
     assert_eq!(look.success()["status"], "idle");
     let stop = server.call("manage_websets", error["cancelWith"].clone());
@@ -123,9 +126,9 @@ fn concurrent_tasks_are_limited() {
     let sandbox = Sandbox::start();
     let mut server = with(&sandbox, &[("EXA_MCP_MAX_CONCURRENT_TASKS", "2")]);
     sandbox.freeze(true);
-    let first = begin(&mut server, research("1"));
-    begin(&mut server, research("2"));
-    // However fast they come.
+    let first = start_task(&mut server, research("1"));
+    start_task(&mut server, research("2"));
+    // Concurrent starts do not exceed the limit.
     let more: Vec<Value> = (0..5)
         .map(|_| {
             let mut call = research("more");
@@ -134,9 +137,9 @@ fn concurrent_tasks_are_limited() {
         })
         .collect();
     for id in more {
-        let answer = server.answer(&id);
-        assert_error(&answer, -32603, "EXA_MCP_MAX_CONCURRENT_TASKS");
+        let body = server.response(&id);
+        assert_error(&body, -32603, "EXA_MCP_MAX_CONCURRENT_TASKS");
     }
-    server.ask("tasks/cancel", json!({"taskId": first}));
-    begin(&mut server, research("3"));
+    server.request("tasks/cancel", json!({"taskId": first}));
+    start_task(&mut server, research("3"));
 }

@@ -1,4 +1,4 @@
-//! Tasks and long work, as clients see them.
+//! Tasks and long-running operations.
 
 mod cancellation;
 mod crash;
@@ -15,22 +15,22 @@ mod wait_seconds;
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, Sandbox, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, Sandbox};
 
-/// Longer than any work of the sandbox takes.
-const LONG: u64 = 60_000;
+/// Longer than any work in the sandbox takes.
+const WORK_MS: u64 = 60_000;
 
 const STATUS: &str = "notifications/tasks/status";
 const PROGRESS: &str = "notifications/progress";
 
-/// A sandbox and a server on it, with all tools that start work.
-fn pair() -> (Sandbox, McpServer) {
+/// Starts a sandbox and a server that uses it.
+fn sandbox_and_server() -> (Sandbox, McpServer) {
     let sandbox = Sandbox::start();
-    let server = McpServer::upstream(&sandbox.url(), &["--tools", "default,toolhost"]);
+    let server = McpServer::with_upstream(&sandbox.url(), &["--tools", "default,toolhost"]);
     (sandbox, server)
 }
 
-/// The program on a sandbox, with its tasks in a file.
+/// Returns a program that uses this sandbox and stores tasks in a file.
 fn durable(sandbox: &Sandbox, file: &std::path::Path) -> Program {
     Program::new(["--tools", "default,toolhost"])
         .env("EXA_BASE_URL", &sandbox.url())
@@ -38,75 +38,75 @@ fn durable(sandbox: &Sandbox, file: &std::path::Path) -> Program {
 }
 
 fn connect(program: Program) -> McpServer {
-    McpServer::connect(program, USUAL)
+    McpServer::connect(program, DEFAULT_VERSION)
 }
 
-/// The same for a client that can do something.
+/// Like [`connect`], for a client with these capabilities.
 fn connect_with(program: Program, version: &str, capabilities: Value) -> McpServer {
     McpServer::connect_with(program, version, capabilities)
 }
 
-/// A call that starts a research task.
+/// Returns a call that starts research.
 fn research(instructions: &str) -> Value {
     json!({"name": "exa_api", "arguments":
         {"operation": "research.create", "args": {"instructions": instructions}}})
 }
 
-/// A call that makes a webset with a search.
+/// Returns a call that creates a webset with a search.
 fn webset(query: &str) -> Value {
     json!({"name": "manage_websets", "arguments":
         {"operation": "websets.create", "args": {"search": {"query": query, "count": 3}}}})
 }
 
-/// Asks for a call as a task and gives the answer.
-fn asked(server: &mut McpServer, mut call: Value, task: Value) -> Value {
+/// Makes a call as a task and returns the response.
+fn request_task(server: &mut McpServer, mut call: Value, task: Value) -> Value {
     call["task"] = task;
-    server.ask("tools/call", call)
+    server.request("tools/call", call)
 }
 
-/// Begins a task and gives it as it was first told.
+/// Starts a task and returns it.
 #[track_caller]
-fn begun(server: &mut McpServer, call: Value) -> Value {
-    let mut answer = asked(server, call, json!({}));
-    let task = answer["result"]["task"].take();
-    assert!(task.is_object(), "no task: {answer}");
+fn create_task(server: &mut McpServer, call: Value) -> Value {
+    let mut response = request_task(server, call, json!({}));
+    let task = response["result"]["task"].take();
+    assert!(task.is_object(), "no task: {response}");
     task
 }
 
-/// Begins a task and gives its id.
+/// Starts a task and returns its id.
 #[track_caller]
-fn begin(server: &mut McpServer, call: Value) -> String {
-    let task = begun(server, call);
+fn start_task(server: &mut McpServer, call: Value) -> String {
+    let task = create_task(server, call);
     task["taskId"].as_str().expect("an id").to_owned()
 }
 
-/// The state of a task.
+/// Returns the state of a task.
 #[track_caller]
 fn state(server: &mut McpServer, id: &str) -> Value {
-    let mut answer = server.ask("tasks/get", json!({"taskId": id}));
-    assert_eq!(answer["result"]["taskId"], id, "{answer}");
-    answer["result"].take()
+    let mut response = server.request("tasks/get", json!({"taskId": id}));
+    assert_eq!(response["result"]["taskId"], id, "{response}");
+    response["result"].take()
 }
 
-/// The result of a task, for which it waits.
+/// Waits for the result of a task.
 #[track_caller]
 fn result(server: &mut McpServer, id: &str) -> Value {
-    let mut answer = server.ask("tasks/result", json!({"taskId": id}));
-    assert!(answer.get("result").is_some(), "{answer}");
-    answer["result"].take()
+    let mut response = server.request("tasks/result", json!({"taskId": id}));
+    assert!(response.get("result").is_some(), "{response}");
+    response["result"].take()
 }
 
-/// The only entry of a result.
+/// Returns the only entry of a result.
 #[track_caller]
-fn thing(result: &Value) -> &Value {
-    let thing = &result["structuredContent"]["results"][0];
-    assert!(thing.is_object(), "{result}");
-    thing
+fn single_result(result: &Value) -> &Value {
+    let single_result = &result["structuredContent"]["results"][0];
+    assert!(single_result.is_object(), "{result}");
+    single_result
 }
 
 #[track_caller]
-fn assert_error(answer: &Value, code: i64, part: &str) {
-    assert_eq!(answer["error"]["code"], code, "{answer}");
-    let message = answer["error"]["message"].as_str().expect("a message");
+fn assert_error(response: &Value, code: i64, part: &str) {
+    assert_eq!(response["error"]["code"], code, "{response}");
+    let message = response["error"]["message"].as_str().expect("a message");
     assert!(message.contains(part), "no {part:?} in {message:?}");
 }

@@ -1,4 +1,4 @@
-//! Tasks of a server that was killed before Exa confirmed what they start, with long lists at Exa.
+//! Tasks of a server that was killed before Exa confirmed the start, with long lists at Exa.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -8,44 +8,44 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{begin, connect, research, result, state};
-use crate::support::{McpServer, Part, Program, Recorder, Reply, Seen};
+use super::{connect, research, result, start_task, state};
+use crate::support::{McpServer, Part, Program, RecordedRequest, Recorder, Response};
 
-/// How long a recovery may take: it begins with ten seconds of quiet.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a recovery may take: it starts after a pause of ten seconds.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Entries of a page, however many are asked for.
+/// The page size, whatever the request says.
 const PAGE: usize = 10;
 
-/// How the list of the stand-in behaves.
+/// How the mock's list behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Listing {
     NewestFirst,
     OldestFirst,
-    /// In an order that tells nothing.
+    /// In random order.
     Shuffled,
-    /// Each page comes only after some attempts.
-    Shaky,
-    /// A page in the middle is refused each time.
+    /// Each page succeeds only after some attempts.
+    Flaky,
+    /// A page in the middle always fails.
     Refused,
-    /// A page in the middle leads back to the first one.
-    Circle,
-    /// A page in the middle says that there is more, but not where.
+    /// The cursor of a page in the middle leads back to the first page.
+    Cycle,
+    /// A page in the middle has a next page, but no cursor.
     NoCursor,
-    /// A page in the middle has no entries at all.
-    Odd,
-    /// The first look comes too early for the newest entries.
+    /// A page in the middle has no list of entries.
+    NoEntries,
+    /// The newest entries are missing in the first reading.
     Late,
 }
 
 #[derive(Default)]
 struct Account {
-    /// The oldest first.
+    /// Oldest first.
     entries: Vec<Value>,
     starts: usize,
-    /// Requests for the list.
+    /// The number of list requests.
     lists: usize,
-    /// Whole readings of the list.
+    /// The number of complete readings of the list.
     readings: usize,
 }
 
@@ -59,7 +59,7 @@ impl Account {
         entry
     }
 
-    /// Work of others, about as old as now, of which some is almost the same.
+    /// Adds work of others of this age, some of it almost identical.
     fn add_others(&mut self, count: usize, ago: i64) {
         let now = Utc::now();
         for number in 0..count {
@@ -69,14 +69,14 @@ impl Account {
         }
     }
 
-    fn list(&mut self, request: &Seen, listing: Listing) -> Reply {
+    fn list(&mut self, request: &RecordedRequest, listing: Listing) -> Response {
         self.lists += 1;
         let query = request.query();
         let cursor = query.iter().find(|(name, _)| name == "cursor");
         let page: usize = cursor.map_or(0, |(_, cursor)| cursor.parse().expect("a cursor"));
         self.readings += usize::from(page == 0);
-        if listing == Listing::Shaky && self.lists % 7 == 3 {
-            return Reply::json(429, &json!({"error": "slow down"})).header("retry-after", "0");
+        if listing == Listing::Flaky && self.lists % 7 == 3 {
+            return Response::json(429, &json!({"error": "slow down"})).header("retry-after", "0");
         }
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         match listing {
@@ -88,32 +88,34 @@ impl Account {
             order.retain(|number| self.entries[*number]["instructions"] != "wanted");
         }
         let more = order.len() > (page + 1) * PAGE;
-        let shown = order.iter().skip(page * PAGE).take(PAGE);
-        let entries: Vec<Value> = shown.map(|number| self.entries[*number].clone()).collect();
-        let mut answer = json!({"data": entries, "hasMore": more,
+        let page_numbers = order.iter().skip(page * PAGE).take(PAGE);
+        let entries: Vec<Value> = page_numbers
+            .map(|number| self.entries[*number].clone())
+            .collect();
+        let mut response = json!({"data": entries, "hasMore": more,
             "nextCursor": more.then(|| (page + 1).to_string())});
         if page == 60 {
             match listing {
-                Listing::Refused => return Reply::json(400, &json!({"error": "bad cursor"})),
-                Listing::Circle => answer["nextCursor"] = json!("1"),
-                Listing::NoCursor => answer["nextCursor"] = Value::Null,
-                Listing::Odd => answer = json!({"nextCursor": "61", "hasMore": true}),
+                Listing::Refused => return Response::json(400, &json!({"error": "bad cursor"})),
+                Listing::Cycle => response["nextCursor"] = json!("1"),
+                Listing::NoCursor => response["nextCursor"] = Value::Null,
+                Listing::NoEntries => response = json!({"nextCursor": "61", "hasMore": true}),
                 _ => {}
             }
         }
-        Reply::json(200, &answer)
+        Response::json(200, &response)
     }
 }
 
-/// Exa with a list that is long, and a store in a file.
-struct Stage {
+/// A mock of Exa with a long list, and a store in a file.
+struct Fixture {
     account: Arc<Mutex<Account>>,
     exa: Recorder,
     folder: TempDir,
 }
 
-impl Stage {
-    /// `arrives` says whether the first start takes effect before its answer is lost.
+impl Fixture {
+    /// `arrives` is whether the first start takes effect before its response is lost.
     fn new(listing: Listing, arrives: bool) -> Self {
         let account = Arc::new(Mutex::new(Account::default()));
         let shared = Arc::clone(&account);
@@ -127,14 +129,14 @@ impl Stage {
                         if arrives {
                             account.add(Utc::now(), "wanted");
                         }
-                        let (told, _) = mpsc::channel();
-                        return Reply::events([Part::Silence(told)]);
+                        let (disconnected, _) = mpsc::channel();
+                        return Response::events([Part::WaitForClose(disconnected)]);
                     }
-                    Reply::json(201, &account.add(Utc::now(), "wanted"))
+                    Response::json(201, &account.add(Utc::now(), "wanted"))
                 }
                 (_, Some(id)) => {
                     let number: usize = id[1..].parse().expect("an id");
-                    Reply::json(200, &account.entries[number])
+                    Response::json(200, &account.entries[number])
                 }
                 (_, None) => account.list(request, listing),
             }
@@ -159,20 +161,20 @@ impl Stage {
         connect(program)
     }
 
-    /// Starts work, kills the server before the answer, lets others start theirs, and goes on.
+    /// Starts work, kills the server before the response, adds work of others, and restarts the server.
     fn recover(&self, before: usize, after: usize) -> Value {
         self.account().add_others(before, 3600);
         let mut server = self.server();
         let mut call = research("wanted");
         call["arguments"]["args"]["model"] = json!("exa-research");
-        let id = begin(&mut server, call);
+        let id = start_task(&mut server, call);
         while self.account().starts == 0 {
             thread::sleep(Duration::from_millis(10));
         }
         server.kill();
         self.account().add_others(after, 0);
         let mut server = self.server();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while state(&mut server, &id)["status"] == "working" && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(200));
         }
@@ -180,7 +182,7 @@ impl Stage {
     }
 }
 
-/// Most of the time is waiting.
+/// Runs cases in parallel, because they mostly wait.
 fn in_parallel<C: Send>(cases: impl IntoIterator<Item = C>, check: impl Fn(C) + Sync) {
     thread::scope(|scope| {
         for case in cases {
@@ -195,19 +197,19 @@ fn recovery_finds_work_far_down_a_list() {
         (Listing::NewestFirst, 500, 3_000),
         (Listing::OldestFirst, 2_500, 700),
         (Listing::Shuffled, 700, 700),
-        (Listing::Shaky, 20, 800),
+        (Listing::Flaky, 20, 800),
         (Listing::Late, 20, 600),
     ];
     in_parallel(cases, |(listing, before, after)| {
-        let stage = Stage::new(listing, true);
-        let result = stage.recover(before, after);
+        let fixture = Fixture::new(listing, true);
+        let result = fixture.recover(before, after);
         assert_eq!(result["isError"], false, "{listing:?}: {result}");
         let found = &result["structuredContent"]["results"][0];
         assert_eq!(found["id"], format!("r{before}"), "{listing:?}: {result}");
-        let account = stage.account();
+        let account = fixture.account();
         assert_eq!(account.starts, 1, "{listing:?}: started twice");
         if listing == Listing::NewestFirst {
-            // It stops where older work begins.
+            // The search stops where older work begins.
             assert!(account.lists <= 302, "{} pages", account.lists);
         }
     });
@@ -221,10 +223,10 @@ fn recovery_starts_work_absent_from_a_list() {
         (Listing::NewestFirst, 0, 0),
     ];
     in_parallel(cases, |(listing, before, after)| {
-        let stage = Stage::new(listing, false);
-        let result = stage.recover(before, after);
+        let fixture = Fixture::new(listing, false);
+        let result = fixture.recover(before, after);
         assert_eq!(result["isError"], false, "{listing:?}: {result}");
-        assert_eq!(stage.account().starts, 2, "{listing:?}");
+        assert_eq!(fixture.account().starts, 2, "{listing:?}");
     });
 }
 
@@ -232,13 +234,13 @@ fn recovery_starts_work_absent_from_a_list() {
 fn recovery_does_not_restart_unlistable_work() {
     let cases = [
         (Listing::Refused, "400 Bad Request"),
-        (Listing::Circle, "leads back"),
+        (Listing::Cycle, "leads back"),
         (Listing::NoCursor, "but no cursor"),
-        (Listing::Odd, "no entries"),
+        (Listing::NoEntries, "no entries"),
     ];
     in_parallel(cases, |(listing, why)| {
-        let stage = Stage::new(listing, true);
-        let result = stage.recover(20, 900);
+        let fixture = Fixture::new(listing, true);
+        let result = fixture.recover(20, 900);
         let error = &result["structuredContent"]["error"];
         assert_eq!(error["name"], "UNCONFIRMED", "{listing:?}: {result}");
         let message = error["message"].as_str().expect("a message");
@@ -249,6 +251,6 @@ fn recovery_does_not_restart_unlistable_work() {
             );
         }
         assert_eq!(error["checkWith"]["operation"], "research.list", "{error}");
-        assert_eq!(stage.account().starts, 1, "{listing:?}: started twice");
+        assert_eq!(fixture.account().starts, 1, "{listing:?}: started twice");
     });
 }

@@ -1,9 +1,12 @@
-//! What a request for a task must look like, and who may make one.
+//! Valid and invalid requests for tasks.
 
 use serde_json::json;
 
-use super::{asked, assert_error, begin, connect, durable, pair, research, result, webset};
-use crate::support::{McpServer, Outcome, Program, Sandbox, USUAL};
+use super::{
+    assert_error, connect, durable, request_task, research, result, sandbox_and_server, start_task,
+    webset,
+};
+use crate::support::{DEFAULT_VERSION, McpServer, Outcome, Program, Sandbox};
 
 #[test]
 fn tasks_capability_is_declared_per_version() {
@@ -12,26 +15,34 @@ fn tasks_capability_is_declared_per_version() {
         ("2024-11-05", false),
         ("2025-03-26", false),
         ("2025-06-18", false),
-        (USUAL, true),
+        (DEFAULT_VERSION, true),
     ] {
         let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
         let mut server = McpServer::start(program);
-        let hello = server.handshake(version);
+        let initialized = server.handshake(version);
         let expected = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
         let expected = known.then_some(&expected);
-        assert_eq!(hello["capabilities"].get("tasks"), expected, "{version}");
-        assert_eq!(hello["capabilities"].get("extensions"), None, "{version}");
+        assert_eq!(
+            initialized["capabilities"].get("tasks"),
+            expected,
+            "{version}"
+        );
+        assert_eq!(
+            initialized["capabilities"].get("extensions"),
+            None,
+            "{version}"
+        );
         if known {
             continue;
         }
-        // There the rest of such a call counts.
-        let answer = asked(&mut server, webset("x"), json!({"ttl": 1000}));
-        let outcome = Outcome::of(&answer);
+        // In these versions `task` is ignored.
+        let response = request_task(&mut server, webset("x"), json!({"ttl": 1000}));
+        let outcome = Outcome::from_response(&response);
         assert!(!outcome.is_error, "{}", outcome.text);
-        assert_eq!(answer["result"].get("resultType"), None);
+        assert_eq!(response["result"].get("resultType"), None);
         for method in ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"] {
-            let answer = server.ask(method, json!({"taskId": "x"}));
-            assert_error(&answer, -32601, method);
+            let response = server.request(method, json!({"taskId": "x"}));
+            assert_error(&response, -32601, method);
         }
     }
     assert_eq!(sandbox.count("websets"), 3);
@@ -39,7 +50,7 @@ fn tasks_capability_is_declared_per_version() {
 
 #[test]
 fn long_running_tools_support_tasks() {
-    let (_sandbox, mut server) = pair();
+    let (_sandbox, mut server) = sandbox_and_server();
     for tool in server.tools() {
         let name = tool["name"].as_str().expect("a name").to_owned();
         let takes = tool["execution"]["taskSupport"] == "optional";
@@ -55,10 +66,10 @@ fn long_running_tools_support_tasks() {
             continue;
         }
         let call = json!({"name": name, "arguments": {"query": "x"}});
-        let answer = asked(&mut server, call, json!({}));
-        assert_error(&answer, -32601, &name);
+        let response = request_task(&mut server, call, json!({}));
+        assert_error(&response, -32601, &name);
     }
-    let unknown = asked(&mut server, json!({"name": "nope"}), json!({}));
+    let unknown = request_task(&mut server, json!({"name": "nope"}), json!({}));
     assert_error(&unknown, -32602, "Unknown tool: nope");
 }
 
@@ -66,7 +77,7 @@ fn long_running_tools_support_tasks() {
 fn every_tool_that_starts_work_accepts_a_task() {
     let sandbox = Sandbox::start();
     let tools = "default,toolhost,classic,research_create";
-    let mut server = McpServer::upstream(&sandbox.url(), &["--tools", tools]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &["--tools", tools]);
     let calls = [
         research("one"),
         json!({"name": "exa-async", "arguments":
@@ -74,12 +85,12 @@ fn every_tool_that_starts_work_accepts_a_task() {
         json!({"name": "deep_researcher_start", "arguments": {"instructions": "three"}}),
         json!({"name": "research_create", "arguments": {"instructions": "four"}}),
     ];
-    let ids: Vec<String> = calls.map(|call| begin(&mut server, call)).into();
+    let ids: Vec<String> = calls.map(|call| start_task(&mut server, call)).into();
     sandbox.await_requests("research.create", 4);
-    sandbox.advance(super::LONG);
+    sandbox.advance(super::WORK_MS);
     for (id, word) in ids.iter().zip(["one", "two", "three", "four"]) {
         let result = result(&mut server, id);
-        let text = result["content"][0]["text"].as_str().expect("a text");
+        let text = result["content"][0]["text"].as_str().expect("a string");
         assert_eq!(result["isError"], false, "{text}");
         assert!(text.contains(word), "no {word} in {text}");
     }
@@ -87,35 +98,39 @@ fn every_tool_that_starts_work_accepts_a_task() {
 
 #[test]
 fn invalid_task_requests_are_rejected() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     for (task, part) in [
         (json!("x"), "task must be an object"),
         (json!(true), "task must be an object"),
         (json!({"ttl": -1}), "ttl"),
         (json!({"ttl": "long"}), "ttl"),
     ] {
-        let answer = asked(&mut server, research("x"), task);
-        assert_error(&answer, -32602, part);
+        let response = request_task(&mut server, research("x"), task);
+        assert_error(&response, -32602, part);
     }
     let mut odd = research("x");
     odd["arguments"] = json!([1]);
-    assert_error(&asked(&mut server, odd, json!({})), -32602, "arguments");
-    let odd = asked(&mut server, json!({"arguments": {}}), json!({}));
+    assert_error(
+        &request_task(&mut server, odd, json!({})),
+        -32602,
+        "arguments",
+    );
+    let odd = request_task(&mut server, json!({"arguments": {}}), json!({}));
     assert_error(&odd, -32602, "name");
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
         for params in [json!({}), json!({"taskId": 7}), json!({"taskId": null})] {
-            let answer = server.ask(method, params);
-            assert_error(&answer, -32602, "taskId must be a string");
+            let response = server.request(method, params);
+            assert_error(&response, -32602, "taskId must be a string");
         }
         for id in ["", "nope", "../x"] {
-            let answer = server.ask(method, json!({"taskId": id}));
-            assert_error(&answer, -32602, "Unknown task");
+            let response = server.request(method, json!({"taskId": id}));
+            assert_error(&response, -32602, "Unknown task");
         }
     }
-    assert_eq!(sandbox.total(), 0);
-    // No task is asked for by saying nothing.
-    let answer = asked(&mut server, research("x"), json!(null));
-    assert!(!Outcome::of(&answer).is_error);
+    assert_eq!(sandbox.request_count(), 0);
+    // A null `task` requests no task.
+    let response = request_task(&mut server, research("x"), json!(null));
+    assert!(!Outcome::from_response(&response).is_error);
 }
 
 #[test]
@@ -124,17 +139,17 @@ fn foreign_tasks_are_not_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
     let mut server = connect(durable(&sandbox, &file));
-    let own = begin(&mut server, research("mine"));
-    let other = begin(&mut server, research("theirs"));
+    let own = start_task(&mut server, research("mine"));
+    let other = start_task(&mut server, research("theirs"));
     sandbox.await_requests("research.create", 2);
     let store = rusqlite::Connection::open(&file).expect("the store");
     let sql = "UPDATE documents SET owner = 'user:ann' WHERE collection = 'tasks' AND id = ?";
     assert_eq!(store.execute(sql, [&other]).expect("a change"), 1);
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
-        let answer = server.ask(method, json!({"taskId": other}));
-        assert_error(&answer, -32602, "Unknown task");
+        let response = server.request(method, json!({"taskId": other}));
+        assert_error(&response, -32602, "Unknown task");
     }
-    let listed = server.ask("tasks/list", json!({}));
+    let listed = server.request("tasks/list", json!({}));
     let tasks = listed["result"]["tasks"].as_array().expect("tasks");
     assert_eq!(tasks.len(), 1, "{listed}");
     assert_eq!(tasks[0]["taskId"], own.as_str());

@@ -1,14 +1,17 @@
-//! Trouble in the middle of long work: every task ends, and says how.
+//! Errors during long-running work: every task ends with a status.
 
 use serde_json::{Value, json};
 
-use super::{LONG, asked, begin, pair, research, result, state, thing, webset};
-use crate::support::{McpServer, Recorder, Reply, Sandbox};
+use super::{
+    WORK_MS, request_task, research, result, sandbox_and_server, single_result, start_task, state,
+    webset,
+};
+use crate::support::{McpServer, Recorder, Response, Sandbox};
 
-/// Begins research and waits for its first look.
-fn under_way(sandbox: &Sandbox, server: &mut McpServer) -> String {
+/// Starts research and waits for the first poll.
+fn start_research(sandbox: &Sandbox, server: &mut McpServer) -> String {
     sandbox.freeze(true);
-    let id = begin(server, research("heat pumps"));
+    let id = start_task(server, research("heat pumps"));
     sandbox.await_requests("research.get", 1);
     id
 }
@@ -17,17 +20,17 @@ fn under_way(sandbox: &Sandbox, server: &mut McpServer) -> String {
 fn assert_completed(server: &mut McpServer, id: &str) {
     let result = result(server, id);
     assert_eq!(result["isError"], false, "{result}");
-    assert_eq!(thing(&result)["status"], "completed", "{result}");
+    assert_eq!(single_result(&result)["status"], "completed", "{result}");
     assert_eq!(state(server, id)["status"], "completed");
 }
 
-/// The error of a task that failed.
+/// Returns the error of a failed task.
 #[track_caller]
 fn failure(server: &mut McpServer, id: &str) -> Value {
     let result = result(server, id);
     assert_eq!(result["isError"], true, "{result}");
     assert_eq!(state(server, id)["status"], "failed");
-    let text = result["content"][0]["text"].as_str().expect("a text");
+    let text = result["content"][0]["text"].as_str().expect("a string");
     let error = result["structuredContent"]["error"].clone();
     let message = error["message"].as_str().expect("a message");
     assert!(text.contains(message), "{text}");
@@ -48,11 +51,11 @@ fn transient_errors_are_retried() {
         "html=200",
         "empty",
     ] {
-        let (sandbox, mut server) = pair();
-        let id = under_way(&sandbox, &mut server);
+        let (sandbox, mut server) = sandbox_and_server();
+        let id = start_research(&sandbox, &mut server);
         let rule = json!({"match": "research.get", "times": 2, "fault": fault});
         sandbox.add_fault(&rule);
-        sandbox.advance(LONG);
+        sandbox.advance(WORK_MS);
         let looks = sandbox.await_requests("research.get", 4);
         assert_completed(&mut server, &id);
         assert_eq!(looks.len(), 4, "{fault}");
@@ -61,10 +64,10 @@ fn transient_errors_are_retried() {
 
 #[test]
 fn polling_honours_retry_after() {
-    let (sandbox, mut server) = pair();
-    let id = under_way(&sandbox, &mut server);
+    let (sandbox, mut server) = sandbox_and_server();
+    let id = start_research(&sandbox, &mut server);
     sandbox.fault("research.get", "status=429;retryAfter=4");
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     assert_completed(&mut server, &id);
     let looks = sandbox.requests("research.get");
     assert_eq!(looks.len(), 3, "{looks:?}");
@@ -72,9 +75,9 @@ fn polling_honours_retry_after() {
 
 #[test]
 fn deleted_webset_ends_its_task() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     sandbox.freeze(true);
-    let id = begin(&mut server, webset("startups"));
+    let id = start_task(&mut server, webset("startups"));
     let looks = sandbox.await_requests("websets.get", 1);
     let path = looks[0]["path"].as_str().expect("a path");
     let webset = path.rsplit('/').next().expect("an id");
@@ -92,15 +95,15 @@ fn deleted_webset_ends_its_task() {
 
 #[test]
 fn rejected_key_ends_the_task() {
-    let (sandbox, mut server) = pair();
-    let id = under_way(&sandbox, &mut server);
+    let (sandbox, mut server) = sandbox_and_server();
+    let id = start_research(&sandbox, &mut server);
     let rule = json!({"match": "research.get", "times": "always", "fault": "status=401"});
     sandbox.add_fault(&rule);
     let error = failure(&mut server, &id);
     assert_eq!(error["name"], "LOST", "{error}");
     assert_eq!(error["status"], 401, "{error}");
-    // Once the key works again, the work is still there.
-    sandbox.heal();
+    // Once the key works again, the work still exists.
+    sandbox.clear_faults();
     let look = server.call("exa_api", error["checkWith"].clone());
     assert!(!look.is_error, "{}", look.text);
 }
@@ -108,48 +111,50 @@ fn rejected_key_ends_the_task() {
 #[test]
 fn persistent_errors_end_with_the_task_ttl() {
     for fault in ["status=429;retryAfter=3600", "status=500", "delay=60000"] {
-        let (sandbox, mut server) = pair();
+        let (sandbox, mut server) = sandbox_and_server();
         sandbox.freeze(true);
         let rule = json!({"match": "research.get", "times": "always", "fault": fault});
         sandbox.add_fault(&rule);
-        let answer = asked(&mut server, research("x"), json!({"ttl": 8_000}));
-        let id = answer["result"]["task"]["taskId"].as_str().expect("an id");
-        let answer = server.ask("tasks/result", json!({"taskId": id}));
-        // It is told in time, or it is told that there is nothing to tell any more.
-        match answer.get("result") {
+        let response = request_task(&mut server, research("x"), json!({"ttl": 8_000}));
+        let id = response["result"]["task"]["taskId"]
+            .as_str()
+            .expect("an id");
+        let response = server.request("tasks/result", json!({"taskId": id}));
+        // The result arrives in time, or an error says that the task has expired.
+        match response.get("result") {
             Some(result) => {
                 let error = &result["structuredContent"]["error"];
-                assert_eq!(error["name"], "UNFINISHED", "{fault}: {answer}");
+                assert_eq!(error["name"], "UNFINISHED", "{fault}: {response}");
             }
-            None => super::assert_error(&answer, -32602, "has expired"),
+            None => super::assert_error(&response, -32602, "has expired"),
         }
     }
 }
 
 #[test]
 fn errors_at_start_are_retried_or_reported() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     let rule = json!({"match": "research.create", "times": 2, "fault": "status=429;retryAfter=1"});
     sandbox.add_fault(&rule);
-    let id = begin(&mut server, research("heat pumps"));
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.await_requests("research.create", 3);
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     assert_completed(&mut server, &id);
     assert_eq!(sandbox.count("research"), 1);
     let rule = json!({"match": "research.create", "times": "always", "fault": "status=402"});
     sandbox.add_fault(&rule);
-    let id = begin(&mut server, research("more"));
+    let id = start_task(&mut server, research("more"));
     assert_eq!(failure(&mut server, &id)["status"], 402);
 }
 
 #[test]
 fn new_object_may_be_briefly_not_found() {
-    let (sandbox, mut server) = pair();
+    let (sandbox, mut server) = sandbox_and_server();
     let rule = json!({"match": "research.get", "times": 2, "fault": "status=404"});
     sandbox.add_fault(&rule);
-    let id = begin(&mut server, research("heat pumps"));
+    let id = start_task(&mut server, research("heat pumps"));
     sandbox.await_requests("research.get", 2);
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     assert_completed(&mut server, &id);
 }
 
@@ -162,10 +167,10 @@ fn unknown_status_is_not_terminal() {
             (_, 2) => json!(7),
             _ => json!("completed"),
         };
-        Reply::json(200, &json!({"researchId": "r", "status": status}))
+        Response::json(200, &json!({"researchId": "r", "status": status}))
     });
-    let mut server = McpServer::recorded(&recorder, &[]);
-    let id = begin(&mut server, research("x"));
+    let mut server = McpServer::with_recorder(&recorder, &[]);
+    let id = start_task(&mut server, research("x"));
     assert_completed(&mut server, &id);
     assert_eq!(recorder.take().len(), 4);
 }

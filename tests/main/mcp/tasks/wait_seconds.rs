@@ -1,24 +1,24 @@
-//! Calls that wait for the end of what they start or look at.
+//! Calls that wait for long-running work with `wait_seconds`.
 
 use serde_json::{Value, json};
 
-use super::{LONG, PROGRESS};
-use crate::support::{McpServer, Recorder, Reply, Sandbox};
+use super::{PROGRESS, WORK_MS};
+use crate::support::{McpServer, Recorder, Response, Sandbox};
 
-/// Longer than a test takes.
-const PATIENT: u64 = 600;
+/// Longer than any test takes.
+const LONG_WAIT_SECONDS: u64 = 600;
 
 /// An operation that starts work, its arguments, and how the work ends.
 struct Start {
     operation: &'static str,
     args: Value,
     look: &'static str,
-    /// The operation that ends it early.
+    /// The operation that cancels the work.
     cancel: Option<&'static str>,
     end: &'static str,
 }
 
-/// Every operation that starts work. Work inside something needs that something.
+/// Returns every operation that starts work; some need a webset or a monitor.
 fn starts(webset: &Value, monitor: &Value) -> Vec<Start> {
     let start = |operation, args, look, cancel, end| Start {
         operation,
@@ -91,17 +91,17 @@ fn starts(webset: &Value, monitor: &Value) -> Vec<Start> {
     ]
 }
 
-struct World {
+struct Fixture {
     sandbox: Sandbox,
     server: McpServer,
     webset: Value,
     monitor: Value,
 }
 
-/// A sandbox whose time stands still, with a webset and a monitor in it.
-fn world() -> World {
+/// Starts a sandbox with a frozen clock, a webset and a monitor.
+fn fixture() -> Fixture {
     let sandbox = Sandbox::start();
-    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
     let mut make = |operation: &str, args: Value| {
         let call = json!({"operation": operation, "args": args});
         server.call(tool(operation), call).success()["id"].clone()
@@ -115,7 +115,7 @@ fn world() -> World {
         json!({"search": {"query": "x"}, "webhook": {"url": "https://hooks.example/x"}}),
     );
     sandbox.freeze(true);
-    World {
+    Fixture {
         sandbox,
         server,
         webset,
@@ -131,7 +131,7 @@ fn tool(operation: &str) -> &'static str {
     }
 }
 
-/// Sends a call without waiting for its answer.
+/// Sends a call without waiting for its response.
 fn send(server: &mut McpServer, operation: &str, args: &Value, wait: u64) -> Value {
     let arguments = json!({"operation": operation, "args": args, "wait_seconds": wait,
         "output_format": "json"});
@@ -141,9 +141,9 @@ fn send(server: &mut McpServer, operation: &str, args: &Value, wait: u64) -> Val
 }
 
 fn structured(server: &mut McpServer, id: &Value) -> Value {
-    let answer = server.answer(id);
-    assert_eq!(answer["result"]["isError"], false, "{answer}");
-    answer["result"]["structuredContent"].clone()
+    let body = server.response(id);
+    assert_eq!(body["result"]["isError"], false, "{body}");
+    body["result"]["structuredContent"].clone()
 }
 
 #[test]
@@ -160,34 +160,31 @@ fn every_start_operation_is_covered() {
 
 #[test]
 fn wait_option_waits_for_completion() {
-    let World {
+    let Fixture {
         sandbox,
         mut server,
         webset,
         monitor,
-    } = world();
+    } = fixture();
     let starts = starts(&webset, &monitor);
     let calls: Vec<Value> = starts
         .iter()
-        .map(|start| send(&mut server, start.operation, &start.args, PATIENT))
+        .map(|start| send(&mut server, start.operation, &start.args, LONG_WAIT_SECONDS))
         .collect();
     for start in &starts {
         sandbox.await_requests(start.look, 1);
     }
-    sandbox.advance(LONG);
+    sandbox.advance(WORK_MS);
     let mut looks = Vec::new();
     for (start, call) in starts.iter().zip(&calls) {
-        let answer = structured(&mut server, call);
+        let body = structured(&mut server, call);
         let name = start.operation;
-        assert_eq!(answer["isComplete"], true, "{name}: {answer}");
-        assert_eq!(
-            answer["results"][0]["status"], start.end,
-            "{name}: {answer}"
-        );
-        assert_eq!(answer.get("checkWith"), None, "{name}: {answer}");
-        // Whoever looks at it with patience is answered at once now.
-        let id = answer["results"][0]["id"].clone();
-        let research = answer["results"][0]["researchId"].clone();
+        assert_eq!(body["isComplete"], true, "{name}: {body}");
+        assert_eq!(body["results"][0]["status"], start.end, "{name}: {body}");
+        assert_eq!(body.get("checkWith"), None, "{name}: {body}");
+        // Waiting for completed work returns immediately.
+        let id = body["results"][0]["id"].clone();
+        let research = body["results"][0]["researchId"].clone();
         let args = match start.look {
             "websets.get" => json!({"websetId": id}),
             "searches.get" => json!({"websetId": webset, "searchId": id}),
@@ -198,12 +195,15 @@ fn wait_option_waits_for_completion() {
             "agent.monitors.backtests.get" => json!({"backtestId": id}),
             _ => json!({"monitorId": monitor, "runId": id}),
         };
-        looks.push((start, send(&mut server, start.look, &args, PATIENT)));
+        looks.push((
+            start,
+            send(&mut server, start.look, &args, LONG_WAIT_SECONDS),
+        ));
     }
     for (start, call) in looks {
-        let answer = structured(&mut server, &call);
-        assert_eq!(answer["isComplete"], true, "{}: {answer}", start.look);
-        assert_eq!(answer["results"][0]["status"], start.end);
+        let body = structured(&mut server, &call);
+        assert_eq!(body["isComplete"], true, "{}: {body}", start.look);
+        assert_eq!(body["results"][0]["status"], start.end);
     }
     let step = server.notification(PROGRESS);
     assert!(step["message"].is_string(), "{step}");
@@ -212,12 +212,12 @@ fn wait_option_waits_for_completion() {
 
 #[test]
 fn wait_timeout_explains_how_to_continue() {
-    let World {
+    let Fixture {
         sandbox,
         mut server,
         webset,
         monitor,
-    } = world();
+    } = fixture();
     for wait in [0, 1] {
         let starts = starts(&webset, &monitor);
         let calls: Vec<Value> = starts
@@ -226,26 +226,23 @@ fn wait_timeout_explains_how_to_continue() {
             .collect();
         for (start, call) in starts.iter().zip(&calls) {
             let name = start.operation;
-            let answer = structured(&mut server, call);
+            let body = structured(&mut server, call);
             if name == "search_monitors.trigger" && wait == 0 {
-                assert_eq!(
-                    answer["checkWith"]["operation"],
-                    "search_monitors.runs.list"
-                );
+                assert_eq!(body["checkWith"]["operation"], "search_monitors.runs.list");
                 continue;
             }
-            assert_eq!(answer["isComplete"], false, "{name}: {answer}");
-            let check = &answer["checkWith"];
-            assert_eq!(check["operation"], start.look, "{name}: {answer}");
-            // What it says can be done as it stands, also with patience, which a look takes too.
+            assert_eq!(body["isComplete"], false, "{name}: {body}");
+            let check = &body["checkWith"];
+            assert_eq!(check["operation"], start.look, "{name}: {body}");
+            // The proposed call is valid as it is, also with `wait_seconds`.
             let id = send(&mut server, start.look, &check["args"], wait);
             let look = structured(&mut server, &id);
             assert_eq!(look["isComplete"], false, "{name}: {look}");
             assert_eq!(look["checkWith"], *check, "{name}: {look}");
-            let cancel = answer.get("cancelWith");
+            let cancel = body.get("cancelWith");
             assert_eq!(look.get("cancelWith"), cancel, "{name}: {look}");
             let operation = cancel.and_then(|cancel| cancel["operation"].as_str());
-            assert_eq!(operation, start.cancel, "{name}: {answer}");
+            assert_eq!(operation, start.cancel, "{name}: {body}");
             if let Some(cancel) = cancel {
                 server.call(tool(name), cancel.clone()).success();
             }
@@ -256,31 +253,31 @@ fn wait_timeout_explains_how_to_continue() {
 
 #[test]
 fn wait_ends_with_any_terminal_status() {
-    let World {
+    let Fixture {
         sandbox,
         mut server,
         webset,
         ..
-    } = world();
+    } = fixture();
     let search = json!({"websetId": webset, "query": "banks", "count": 2});
-    let waits = send(&mut server, "searches.create", &search, PATIENT);
+    let waits = send(&mut server, "searches.create", &search, LONG_WAIT_SECONDS);
     let looks = sandbox.await_requests("searches.get", 1);
     let path = looks[0]["path"].as_str().expect("a path");
     let id = path.rsplit('/').next().expect("an id");
     let stop =
         json!({"operation": "searches.cancel", "args": {"websetId": webset, "searchId": id}});
     server.call("manage_websets", stop).success();
-    let answer = structured(&mut server, &waits);
-    assert_eq!(answer["results"][0]["status"], "canceled", "{answer}");
-    assert_eq!(answer["isComplete"], true);
+    let body = structured(&mut server, &waits);
+    assert_eq!(body["results"][0]["status"], "canceled", "{body}");
+    assert_eq!(body["isComplete"], true);
 
     let args = json!({"instructions": "sandbox-fail"});
-    let fails = send(&mut server, "research.create", &args, PATIENT);
+    let fails = send(&mut server, "research.create", &args, LONG_WAIT_SECONDS);
     sandbox.await_requests("research.get", 1);
-    sandbox.advance(LONG);
-    let answer = structured(&mut server, &fails);
-    assert_eq!(answer["results"][0]["status"], "failed", "{answer}");
-    assert_eq!(answer["isComplete"], true);
+    sandbox.advance(WORK_MS);
+    let body = structured(&mut server, &fails);
+    assert_eq!(body["results"][0]["status"], "failed", "{body}");
+    assert_eq!(body["isComplete"], true);
 }
 
 #[test]
@@ -291,24 +288,24 @@ fn paused_webset_is_not_awaited() {
             _ => "paused",
         };
         let webset = json!({"id": "w", "object": "webset", "status": status, "searches": []});
-        Reply::json(200, &webset)
+        Response::json(200, &webset)
     });
-    let mut server = McpServer::recorded(&recorder, &[]);
+    let mut server = McpServer::with_recorder(&recorder, &[]);
     let args = json!({"search": {"query": "x"}});
-    let id = send(&mut server, "websets.create", &args, PATIENT);
-    let answer = structured(&mut server, &id);
-    assert_eq!(answer["results"][0]["status"], "paused", "{answer}");
-    assert_eq!(answer["isComplete"], true);
+    let id = send(&mut server, "websets.create", &args, LONG_WAIT_SECONDS);
+    let body = structured(&mut server, &id);
+    assert_eq!(body["results"][0]["status"], "paused", "{body}");
+    assert_eq!(body["isComplete"], true);
 }
 
 #[test]
 fn scheduled_runs_can_be_awaited() {
-    let World {
+    let Fixture {
         sandbox,
         mut server,
         webset,
         ..
-    } = world();
+    } = fixture();
     let monitor = json!({"websetId": webset, "behavior": {"type": "search", "config": {"count": 2}},
         "cadence": {"cron": "0 9 * * 1", "timezone": "Europe/Berlin"}});
     let call = json!({"operation": "monitors.create", "args": monitor});
@@ -317,31 +314,31 @@ fn scheduled_runs_can_be_awaited() {
     let call = json!({"operation": "monitors.runs.list", "args": {"monitorId": monitor}});
     let runs = server.call("manage_websets", call).success();
     let args = json!({"monitorId": monitor, "runId": runs["data"][0]["id"]});
-    let id = send(&mut server, "monitors.runs.get", &args, PATIENT);
-    let answer = structured(&mut server, &id);
-    assert_eq!(answer["results"][0]["status"], "completed", "{answer}");
-    assert_eq!(answer["isComplete"], true);
-    // Without patience it is an answer like any other.
+    let id = send(&mut server, "monitors.runs.get", &args, LONG_WAIT_SECONDS);
+    let body = structured(&mut server, &id);
+    assert_eq!(body["results"][0]["status"], "completed", "{body}");
+    assert_eq!(body["isComplete"], true);
+    // Without `wait_seconds` the result is returned immediately.
     let call = json!({"operation": "monitors.runs.get", "args": args});
-    let answer = server.call("manage_websets", call).envelope();
-    assert_eq!(answer.get("isComplete"), None, "{answer}");
+    let body = server.call("manage_websets", call).envelope();
+    assert_eq!(body.get("isComplete"), None, "{body}");
 }
 
 #[test]
 fn suggested_next_call_uses_available_tools() {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
-    let mut server = McpServer::upstream(&sandbox.url(), &["--tools", "classic,granular"]);
+    let mut server = McpServer::with_upstream(&sandbox.url(), &["--tools", "classic,granular"]);
     let cases = [
         ("deep_researcher_start", json!({"instructions": "x"})),
         ("agent_run", json!({"query": "x"})),
         ("websets_create", json!({"search": {"query": "x"}})),
     ];
     for (tool, arguments) in cases {
-        let answer = server.call(tool, arguments).envelope();
+        let body = server.call(tool, arguments).envelope();
         for next in ["checkWith", "cancelWith"] {
-            let Some(next) = answer.get(next) else {
-                assert_eq!(tool, "deep_researcher_start", "{answer}");
+            let Some(next) = body.get(next) else {
+                assert_eq!(tool, "deep_researcher_start", "{body}");
                 continue;
             };
             let name = next["tool"].as_str().unwrap_or(tool);

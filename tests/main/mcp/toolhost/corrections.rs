@@ -1,24 +1,30 @@
-//! Slips in the toolhost's own names are as harmless as in those of the operations behind them.
+//! Mistakes in the toolhost's names are corrected like those in the names of operations.
 
 use serde_json::{Value, json};
 
 use super::Host;
-use crate::support::{McpServer, Recorder, Reply};
+use crate::support::{McpServer, Recorder, Response};
 
-/// Calls an operation and gives the body that was sent, and what was put right.
+/// Calls an operation; returns the request body and the corrections.
 #[track_caller]
 fn sent(tool: &str, operation: &str, params: Value) -> (Value, Value) {
-    let recorder = Recorder::always(Reply::json(200, &json!({"id": "x", "status": "created"})));
-    let mut server = McpServer::recorded(&recorder, &["--tools", "toolhost"]);
+    let recorder = Recorder::always(Response::json(
+        200,
+        &json!({"id": "x", "status": "created"}),
+    ));
+    let mut server = McpServer::with_recorder(&recorder, &["--tools", "toolhost"]);
     let call = json!({"operation": operation, "params": params});
-    let answer = server.call(tool, call).success();
-    let body = recorder.only().json().expect("a body");
-    (body, answer.get("corrections").cloned().unwrap_or_default())
+    let response = server.call(tool, call).success();
+    let body = recorder.only_request().json().expect("a body");
+    (
+        body,
+        response.get("corrections").cloned().unwrap_or_default(),
+    )
 }
 
 const CADENCE: &str = "0 9 * * 1";
 
-/// What a monitor that searches for banks is created with.
+/// Returns the arguments for a monitor.
 fn monitor() -> Value {
     let behavior = json!({"type": "search", "config": {"query": "banks", "count": 10}});
     json!({"websetId": "w", "cadence": {"cron": CADENCE}, "behavior": behavior})
@@ -47,7 +53,7 @@ fn toolhost_names_are_translated() {
 fn different_case_of_an_operation_is_accepted() {
     let (body, corrections) = sent("exa-sync", "answer", json!({"Question": "Who?"}));
     assert_eq!(body, json!({"query": "Who?"}));
-    assert!(corrections.is_array(), "the slip has to be told");
+    assert!(corrections.is_array(), "the correction is not reported");
     let params =
         json!({"websetId": "w", "cadence": {"cron": CADENCE}, "search_params": {"query": "banks"}});
     assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
@@ -59,7 +65,7 @@ fn params_as_json_text_are_accepted() {
     assert_eq!(sent("websets-async", "start_monitor", params).0, monitor());
 }
 
-/// A filter that gets lost without a word makes a wrong answer look right.
+/// A silently dropped filter would make a wrong result look right.
 #[test]
 fn filters_as_json_text_are_accepted() {
     let params = json!({"query": "x", "filters": "{\"includeDomains\": [\"a.example\"]}"});
@@ -88,5 +94,5 @@ fn listing_an_unknown_operation_is_an_error() {
     let call = json!({"operation": "list_operations", "params": {"operation": "serch"}});
     let refused = server.call("exa-sync", call).failure();
     refused.assert_code(-32602, "INVALID_PARAMS");
-    refused.assert_says(&["`serch`", "`search`"]);
+    refused.assert_contains(&["`serch`", "`search`"]);
 }

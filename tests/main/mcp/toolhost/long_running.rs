@@ -1,36 +1,39 @@
-//! Work that takes time: started, followed and stopped.
+//! Long-running work: started, polled and cancelled.
 
 use serde_json::{Value, json};
 
 use super::{Host, names};
 
-/// Checks what an answer to a `start_…` has to tell.
+/// Asserts that the result of a `start_…` operation is complete.
 #[track_caller]
-fn assert_started(answer: &Value, check: &str, cancel: Option<&str>) {
-    assert!(answer["operationId"].is_string(), "{answer}");
-    assert!(answer["status"].is_string(), "{answer}");
-    let message = answer["message"].as_str().expect("a message");
+fn assert_started(response: &Value, check: &str, cancel: Option<&str>) {
+    assert!(response["operationId"].is_string(), "{response}");
+    assert!(response["status"].is_string(), "{response}");
+    let message = response["message"].as_str().expect("a message");
     assert!(message.contains(check), "{message}");
-    assert_eq!(answer["checkWith"]["operation"], check, "{answer}");
-    assert!(answer["checkWith"]["params"].is_object(), "{answer}");
+    assert_eq!(response["checkWith"]["operation"], check, "{response}");
+    assert!(response["checkWith"]["params"].is_object(), "{response}");
     match cancel {
         Some(cancel) => {
             assert!(message.contains(cancel), "{message}");
-            assert_eq!(answer["cancelWith"]["operation"], cancel, "{answer}");
+            assert_eq!(response["cancelWith"]["operation"], cancel, "{response}");
             assert_eq!(
-                answer["cancelWith"]["params"],
-                answer["checkWith"]["params"]
+                response["cancelWith"]["params"],
+                response["checkWith"]["params"]
             );
         }
-        None => assert_eq!(answer.get("cancelWith"), None, "{answer}"),
+        None => assert_eq!(response.get("cancelWith"), None, "{response}"),
     }
 }
 
 #[track_caller]
-fn assert_state(answer: &Value, started: &Value, status: &str, complete: bool) {
-    assert_eq!(answer["operationId"], started["operationId"], "{answer}");
-    assert_eq!(answer["status"], status, "{answer}");
-    assert_eq!(answer["isComplete"], complete, "{answer}");
+fn assert_state(response: &Value, started: &Value, status: &str, complete: bool) {
+    assert_eq!(
+        response["operationId"], started["operationId"],
+        "{response}"
+    );
+    assert_eq!(response["status"], status, "{response}");
+    assert_eq!(response["isComplete"], complete, "{response}");
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn a_monitor_is_started_followed_and_stopped() {
     let config = &started["result"]["behavior"];
     assert_eq!(config["type"], "search");
     assert_eq!(config["config"]["count"], 10);
-    // The first run comes with the first Monday.
+    // The first run is on the first Monday.
     host.sandbox.advance(8 * 24 * 3600 * 1000);
     assert_state(
         &host.follow(tool, &started["checkWith"]),
@@ -108,7 +111,7 @@ fn a_monitor_is_started_followed_and_stopped() {
     );
     let stopped = host.follow(tool, &started["cancelWith"]);
     assert_eq!(stopped["operationId"], started["operationId"]);
-    // It is gone, whatever state it was in when it was deleted.
+    // The object is deleted, whatever its status was.
     let status = stopped["status"].as_str().expect("a status");
     assert!(!["enabled", "disabled"].contains(&status), "{stopped}");
     let gone = host
@@ -143,7 +146,7 @@ fn research_is_started_and_followed_but_cannot_be_cancelled() {
     );
     let call = json!({"operation": "cancel_research", "params": started["checkWith"]["params"]});
     let refused = host.server.call(tool, call).failure();
-    refused.assert_says(&["cannot cancel", "check_research"]);
+    refused.assert_contains(&["cannot cancel", "check_research"]);
     assert_eq!(refused.error["supported"], false);
     host.called.push("cancel_research".to_owned());
     host.sandbox.advance(120_000);
@@ -153,7 +156,7 @@ fn research_is_started_and_followed_but_cannot_be_cancelled() {
         "completed",
         true,
     );
-    let answer = host.call(tool, "stream_answer", json!({"question": "Who?"}));
-    assert!(answer["answer"].is_string(), "{answer}");
+    let response = host.call(tool, "stream_answer", json!({"question": "Who?"}));
+    assert!(response["answer"].is_string(), "{response}");
     host.assert_all_called(tool);
 }

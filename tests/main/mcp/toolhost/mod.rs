@@ -1,4 +1,4 @@
-//! The toolhost: four tools whose operations have names of their own.
+//! The toolhost: four tools whose operations have their own names.
 
 mod corrections;
 mod long_running;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{McpServer, Sandbox};
 
-/// The operations by tool, as the specification of the toolhost lists them.
+/// The operations by tool.
 const OPERATIONS: [(&str, &str); 4] = [
     (
         "websets-sync",
@@ -31,14 +31,14 @@ const OPERATIONS: [(&str, &str); 4] = [
     ),
 ];
 
-/// The names of a tool's operations.
+/// Returns the names of a tool's operations.
 fn names(tool: &str) -> Vec<&'static str> {
     let found = OPERATIONS.iter().find(|(name, _)| *name == tool);
     let (_, names) = found.expect("a tool of the toolhost");
     names.split_whitespace().collect()
 }
 
-/// A server with the toolhost, its sandbox, and the names that were called.
+/// A server with the toolhost, its sandbox, and the names of the called operations.
 struct Host {
     sandbox: Sandbox,
     server: McpServer,
@@ -49,7 +49,7 @@ impl Host {
     fn start() -> Self {
         let sandbox = Sandbox::start();
         Self {
-            server: McpServer::upstream(&sandbox.url(), &["--tools", "toolhost"]),
+            server: McpServer::with_upstream(&sandbox.url(), &["--tools", "toolhost"]),
             sandbox,
             called: vec!["list_operations".to_owned()],
         }
@@ -61,7 +61,7 @@ impl Host {
         self.follow(tool, &json!({"operation": operation, "params": params}))
     }
 
-    /// Makes a call that an answer has proposed, exactly as it stands there.
+    /// Makes a call that a result proposed, unchanged.
     #[track_caller]
     fn follow(&mut self, tool: &str, call: &Value) -> Value {
         let name = call["operation"].as_str().expect("an operation");
@@ -101,13 +101,13 @@ fn toolhost_operations_match_the_specification() {
 fn list_operations_shows_schemas() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
     for (tool, _) in OPERATIONS {
-        let told = server
+        let description = server
             .call(tool, json!({"operation": "list_operations"}))
             .success();
-        let told = told["operations"].as_array().expect("operations");
-        let listed: Vec<&Value> = told.iter().map(|entry| &entry["name"]).collect();
+        let description = description["operations"].as_array().expect("operations");
+        let listed: Vec<&Value> = description.iter().map(|entry| &entry["name"]).collect();
         assert_eq!(listed, &names(tool)[1..], "{tool}");
-        for entry in told
+        for entry in description
             .iter()
             .filter(|entry| entry["name"] != "cancel_research")
         {
@@ -115,15 +115,15 @@ fn list_operations_shows_schemas() {
             assert!(entry["description"].is_string(), "{entry}");
         }
     }
-    // A single one is enough for a model that knows what it wants.
+    // A model can list a single operation.
     let call = json!({"operation": "list_operations", "params": {"operation": "answer"}});
-    let told = server.call("exa-sync", call).success();
-    let [entry] = told["operations"]
+    let description = server.call("exa-sync", call).success();
+    let [entry] = description["operations"]
         .as_array()
         .expect("operations")
         .as_slice()
     else {
-        panic!("one operation, not {told}");
+        panic!("one operation, not {description}");
     };
     assert_eq!(entry["inputSchema"]["required"], json!(["question"]));
 }
@@ -131,19 +131,19 @@ fn list_operations_shows_schemas() {
 #[test]
 fn unknown_operation_suggests_a_similar_name() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
-    let refused = server
+    let rejected = server
         .call("websets-async", json!({"operation": "start_serch"}))
         .failure();
-    refused.assert_code(-32602, "INVALID_PARAMS");
-    refused.assert_says(&["`start_serch`", "Did you mean `start_search`?"]);
-    assert_eq!(refused.error["didYouMean"], "start_search");
+    rejected.assert_code(-32602, "INVALID_PARAMS");
+    rejected.assert_contains(&["`start_serch`", "Did you mean `start_search`?"]);
+    assert_eq!(rejected.error["didYouMean"], "start_search");
 }
 
-/// What another tool has is no misspelling, and an operation may have another name here.
+/// An operation of another tool is not a typo, and an operation may have another name here.
 #[test]
 fn operation_of_another_tool_is_redirected() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost,default"]);
-    for (tool, operation, says) in [
+    for (tool, operation, expected) in [
         (
             "websets-sync",
             "start_search",
@@ -170,13 +170,13 @@ fn operation_of_another_tool_is_redirected() {
             "belongs to the tool `exa_api`",
         ),
     ] {
-        let refused = server.call(tool, json!({"operation": operation})).failure();
-        refused.assert_says(&[says, "It must be one of: "]);
-        assert!(refused.error["operations"].is_array(), "{tool}");
+        let rejected = server.call(tool, json!({"operation": operation})).failure();
+        rejected.assert_contains(&[expected, "It must be one of: "]);
+        assert!(rejected.error["operations"].is_array(), "{tool}");
     }
 }
 
-/// Callers read of the names that they know, and the list tells all of those.
+/// Descriptions use the toolhost's own names, and the list contains all of them.
 #[test]
 fn errors_and_lists_use_toolhost_names() {
     let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
@@ -191,9 +191,9 @@ fn errors_and_lists_use_toolhost_names() {
         ),
     ] {
         let call = json!({"operation": operation, "params": params});
-        let refused = server.call(tool, call).failure();
-        assert_eq!(refused.fields(), [field], "{operation}");
-        refused.assert_says(&[&format!("`{field}`")]);
+        let rejected = server.call(tool, call).failure();
+        assert_eq!(rejected.fields(), [field], "{operation}");
+        rejected.assert_contains(&[&format!("`{field}`")]);
     }
     for (tool, operation, own) in [
         ("exa-async", "cancel_research", "researchId"),

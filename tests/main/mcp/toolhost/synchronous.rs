@@ -1,4 +1,4 @@
-//! Operations that answer at once.
+//! Synchronous operations.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn synchronous_websets_operations_work() {
         json!({"type": "webset.created", "limit": 1}),
     );
     assert_eq!(events["data"][0]["type"], "webset.created");
-    // The toolhost cannot create these two; the clean-up of an older session still uses it.
+    // `websets-sync` cannot create monitors and webhooks.
     let monitor = host.call(
         "websets-async",
         "start_monitor",
@@ -71,7 +71,7 @@ fn synchronous_websets_operations_work() {
         monitor["monitorId"]
     );
     host.call(tool, "delete_monitor", monitor);
-    let mut creator = McpServer::upstream(&host.sandbox.url(), &["--tools", "webhooks"]);
+    let mut creator = McpServer::with_upstream(&host.sandbox.url(), &["--tools", "webhooks"]);
     let webhook = json!({"events": ["webset.idle"], "url": "https://hooks.example/x"});
     let webhook = creator.call("webhooks_create", webhook).success();
     let webhook = json!({"webhookId": webhook["id"]});
@@ -111,10 +111,10 @@ fn synchronous_exa_operations_work() {
         json!({"urls": ["https://a.example/x"], "text": true}),
     );
     assert!(contents["results"][0]["text"].is_string(), "{contents}");
-    let answer = host.call(tool, "answer", json!({"question": "Who?"}));
-    assert!(answer["answer"].is_string(), "{answer}");
+    let response = host.call(tool, "answer", json!({"question": "Who?"}));
+    assert!(response["answer"].is_string(), "{response}");
     assert_eq!(
-        answer.get("corrections"),
+        response.get("corrections"),
         None,
         "the name of the specification is no slip"
     );

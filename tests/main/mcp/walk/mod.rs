@@ -1,4 +1,4 @@
-//! A walk through the whole API: every operation once at least, in an order in which each finds what
+//! A walk through the whole API: every operation at least once, in an order in which each finds the objects
 //! it needs.
 
 mod steps;
@@ -9,18 +9,18 @@ use exa_mcp_model::Operation;
 use exa_mcp_server::operations::{all, find};
 use serde_json::Value;
 
-use crate::support::{Sandbox, assert_none};
+use crate::support::{Sandbox, assert_no_problems};
 
-/// One call of the walk. A text such as `$websetId` in its arguments stands for what an earlier step
-/// has kept under that name.
+/// One call of the walk. A string such as `$websetId` in its arguments stands for a value that an earlier step
+/// has saved under that name.
 struct Step {
     operation: &'static Operation,
     arguments: Value,
-    /// Names under which parts of the answer are kept.
-    keep: Vec<(&'static str, &'static str)>,
-    /// Parts that the answer must have.
-    shows: Vec<(&'static str, Value)>,
-    /// Milliseconds that pass before it.
+    /// The names and pointers of the values to save.
+    save: Vec<(&'static str, &'static str)>,
+    /// The pointers and values that the response must contain.
+    expected: Vec<(&'static str, Value)>,
+    /// Milliseconds to advance the clock before the call.
     after: u64,
 }
 
@@ -28,20 +28,20 @@ fn step(operation: &str, arguments: Value) -> Step {
     Step {
         operation: find(operation).unwrap_or_else(|| panic!("no operation {operation}")),
         arguments,
-        keep: Vec::new(),
-        shows: Vec::new(),
+        save: Vec::new(),
+        expected: Vec::new(),
         after: 0,
     }
 }
 
 impl Step {
-    fn keep(mut self, name: &'static str, pointer: &'static str) -> Self {
-        self.keep.push((name, pointer));
+    fn save(mut self, name: &'static str, pointer: &'static str) -> Self {
+        self.save.push((name, pointer));
         self
     }
 
-    fn shows(mut self, pointer: &'static str, value: impl Into<Value>) -> Self {
-        self.shows.push((pointer, value.into()));
+    fn with_expected(mut self, pointer: &'static str, value: impl Into<Value>) -> Self {
+        self.expected.push((pointer, value.into()));
         self
     }
 
@@ -51,9 +51,9 @@ impl Step {
     }
 }
 
-/// Walks through the API with a way to call operations, which gives the structured content.
+/// Walks through the API with a function that calls an operation and returns its response.
 pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, Value) -> Value) {
-    let mut kept = BTreeMap::new();
+    let mut saved = BTreeMap::new();
     let mut problems = Vec::new();
     let mut called = BTreeSet::new();
     for step in steps::all() {
@@ -61,19 +61,19 @@ pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, V
             sandbox.advance(step.after);
         }
         let name = step.operation.name;
-        let answer = call(step.operation, filled(&step.arguments, &kept));
+        let response = call(step.operation, substitute(&step.arguments, &saved));
         called.insert(name);
-        problems.extend(unfit(step.operation, &answer));
-        for (pointer, value) in &step.shows {
-            if answer.pointer(pointer) != Some(value) {
-                problems.push(format!("{name}: {pointer} is not {value} in {answer}"));
+        problems.extend(schema_violations(step.operation, &response));
+        for (pointer, value) in &step.expected {
+            if response.pointer(pointer) != Some(value) {
+                problems.push(format!("{name}: {pointer} is not {value} in {response}"));
             }
         }
-        for (name, pointer) in step.keep {
-            let part = answer.pointer(pointer).cloned();
-            kept.insert(
+        for (name, pointer) in step.save {
+            let part = response.pointer(pointer).cloned();
+            saved.insert(
                 name,
-                part.unwrap_or_else(|| panic!("no {pointer} in {answer}")),
+                part.unwrap_or_else(|| panic!("no {pointer} in {response}")),
             );
         }
     }
@@ -81,30 +81,30 @@ pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, V
         .iter()
         .filter(|operation| !called.contains(operation.name));
     problems.extend(missed.map(|operation| format!("{} was not called", operation.name)));
-    assert_none(&problems);
+    assert_no_problems(&problems);
     assert_eq!(called.len(), 69);
 }
 
-/// What an answer lacks of its published schema.
-fn unfit(operation: &Operation, answer: &Value) -> Vec<String> {
+/// Returns the violations of the published response schema.
+fn schema_violations(operation: &Operation, response: &Value) -> Vec<String> {
     let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
     let validator = jsonschema::validator_for(&schema).expect("a usable schema");
-    let errors = validator.iter_errors(answer);
+    let errors = validator.iter_errors(response);
     errors
         .map(|error| format!("{}: {error} at {}", operation.name, error.instance_path()))
         .collect()
 }
 
-fn filled(value: &Value, kept: &BTreeMap<&str, Value>) -> Value {
+fn substitute(value: &Value, saved: &BTreeMap<&str, Value>) -> Value {
     match value {
         Value::String(text) => match text.strip_prefix('$') {
-            Some(name) => kept.get(name).expect("something kept").clone(),
+            Some(name) => saved.get(name).expect("a saved value").clone(),
             None => value.clone(),
         },
-        Value::Array(list) => list.iter().map(|entry| filled(entry, kept)).collect(),
+        Value::Array(list) => list.iter().map(|entry| substitute(entry, saved)).collect(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, value)| (name.clone(), filled(value, kept)))
+            .map(|(name, value)| (name.clone(), substitute(value, saved)))
             .collect(),
         _ => value.clone(),
     }

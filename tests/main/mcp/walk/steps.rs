@@ -4,16 +4,16 @@ use serde_json::json;
 
 use super::{Step, step};
 
-/// All steps: what is deleted at the end is needed before.
+/// Returns all steps; deletions come last.
 pub(super) fn all() -> Vec<Step> {
     let parts = [websets(), search(), deletions()];
     parts.into_iter().flatten().collect()
 }
 
-/// A page of the hooks that nobody calls.
+/// The URL of a webhook that is never called.
 const HOOK: &str = "https://hooks.example/x";
-/// Long enough for all work of the sandbox.
-const LONG: u64 = 30_000;
+/// Long enough for any work in the sandbox to finish.
+const WORK_MS: u64 = 30_000;
 
 fn websets() -> Vec<Step> {
     let webset = || json!({"websetId": "$webset"});
@@ -30,39 +30,39 @@ fn websets() -> Vec<Step> {
             "websets.create",
             json!({"search": {"query": "startups in Berlin", "count": 3}}),
         )
-        .keep("webset", "/id")
-        .shows("/status", "pending"),
+        .save("webset", "/id")
+        .with_expected("/status", "pending"),
         step(
             "searches.create",
             json!({"websetId": "$webset", "query": "banks", "count": 2}),
         )
-        .keep("search", "/id"),
-        step("searches.cancel", search()).shows("/status", "canceled"),
+        .save("search", "/id"),
+        step("searches.cancel", search()).with_expected("/status", "canceled"),
         step(
             "enrichments.create",
             json!({"websetId": "$webset", "description": "Employees"}),
         )
-        .keep("enrichment", "/id"),
+        .save("enrichment", "/id"),
         step(
             "webhooks.create",
             json!({"events": ["webset.item.created"], "url": HOOK}),
         )
-        .keep("webhook", "/id"),
+        .save("webhook", "/id"),
         step(
             "monitors.create",
             json!({"websetId": "$webset", "behavior": behavior,
             "cadence": {"cron": "0 9 * * 1", "timezone": "Europe/Berlin"}}),
         )
-        .keep("monitor", "/id"),
+        .save("monitor", "/id"),
         step("items.list", webset())
-            .keep("item", "/data/0/id")
-            .after(LONG),
+            .save("item", "/data/0/id")
+            .after(WORK_MS),
         step(
             "items.get",
             json!({"websetId": "$webset", "itemId": "$item"}),
         ),
-        step("searches.get", search()).shows("/status", "canceled"),
-        step("enrichments.get", enrichment()).shows("/status", "completed"),
+        step("searches.get", search()).with_expected("/status", "canceled"),
+        step("enrichments.get", enrichment()).with_expected("/status", "completed"),
         step(
             "enrichments.update",
             json!({"websetId": "$webset", "enrichmentId": "$enrichment",
@@ -73,31 +73,31 @@ fn websets() -> Vec<Step> {
             "websets.get",
             json!({"websetId": "$webset", "expand": ["items"]}),
         )
-        .shows("/status", "idle"),
-        step("websets.list", json!({"limit": 1})).shows("/hasMore", false),
+        .with_expected("/status", "idle"),
+        step("websets.list", json!({"limit": 1})).with_expected("/hasMore", false),
         step(
             "websets.update",
             json!({"websetId": "$webset", "metadata": {"a": "b"}}),
         )
-        .shows("/metadata/a", "b"),
+        .with_expected("/metadata/a", "b"),
         step("websets.cancel", webset()),
-        step("imports.create", import).keep("import", "/id"),
+        step("imports.create", import).save("import", "/id"),
         step("imports.get", json!({"importId": "$import"})),
         step("imports.list", json!({})),
         step(
             "imports.update",
             json!({"importId": "$import", "title": "Ü"}),
         )
-        .shows("/title", "Ü"),
+        .with_expected("/title", "Ü"),
         step("webhooks.get", json!({"webhookId": "$webhook"})),
         step("webhooks.list", json!({})),
         step(
             "webhooks.update",
             json!({"webhookId": "$webhook", "events": ["webset.idle"]}),
         )
-        .shows("/events/0", "webset.idle"),
+        .with_expected("/events/0", "webset.idle"),
         step("webhooks.list_attempts", json!({"webhookId": "$webhook"})),
-        step("events.list", json!({"limit": 2})).keep("event", "/data/0/id"),
+        step("events.list", json!({"limit": 2})).save("event", "/data/0/id"),
         step("events.get", json!({"eventId": "$event"})),
         step("monitors.get", json!({"monitorId": "$monitor"})),
         step("monitors.list", json!({"websetId": "$webset"})),
@@ -105,8 +105,8 @@ fn websets() -> Vec<Step> {
             "monitors.update",
             json!({"monitorId": "$monitor", "status": "disabled"}),
         )
-        .shows("/status", "disabled"),
-        step("monitors.runs.list", json!({"monitorId": "$monitor"})).keep("run", "/data/0/id"),
+        .with_expected("/status", "disabled"),
+        step("monitors.runs.list", json!({"monitorId": "$monitor"})).save("run", "/data/0/id"),
         step(
             "monitors.runs.get",
             json!({"monitorId": "$monitor", "runId": "$run"}),
@@ -114,7 +114,7 @@ fn websets() -> Vec<Step> {
     ]
 }
 
-/// The betas that some of these need are sent unasked.
+/// The server adds the beta headers that some of these need.
 fn search() -> Vec<Step> {
     let entities = json!([{"name": "Acme", "domain": "acme.example"}]);
     let fields = json!([{"name": "ceo", "description": "Who leads the company"}]);
@@ -139,29 +139,30 @@ fn search() -> Vec<Step> {
             "research.create",
             json!({"instructions": "Compare heat pumps"}),
         )
-        .keep("research", "/researchId"),
+        .save("research", "/researchId"),
         step("research.list", json!({})),
         step(
             "agent.runs.create",
             json!({"query": "Find heat pump makers"}),
         )
-        .keep("agentRun", "/id"),
-        step("agent.runs.cancel", run()).shows("/status", "cancelled"),
+        .save("agentRun", "/id"),
+        step("agent.runs.cancel", run()).with_expected("/status", "cancelled"),
         step(
             "agent.runs.create",
             json!({"query": "Find pump makers", "effort": "ultra"}),
         )
-        .keep("agentRun", "/id"),
+        .save("agentRun", "/id"),
         step("agent.runs.stop", run()),
-        step("agent.runs.get", run()).after(LONG),
+        step("agent.runs.get", run()).after(WORK_MS),
         step("agent.runs.list", json!({"limit": 5})),
         step("agent.runs.events.list", run()),
-        step("research.get", json!({"researchId": "$research"})).shows("/status", "completed"),
+        step("research.get", json!({"researchId": "$research"}))
+            .with_expected("/status", "completed"),
         step(
             "agent.monitors.create",
             json!({"cadence": "12h", "entities": entities, "fields": fields}),
         )
-        .keep("agentMonitor", "/id"),
+        .save("agentMonitor", "/id"),
         step("agent.monitors.get", agent_monitor()),
         step("agent.monitors.list", json!({})),
         step(
@@ -175,7 +176,7 @@ fn search() -> Vec<Step> {
             "agent.monitors.backtests.create",
             json!({"entities": entities, "fields": fields}),
         )
-        .keep("backtest", "/id"),
+        .save("backtest", "/id"),
         step(
             "agent.monitors.backtests.get",
             json!({"backtestId": "$backtest"}),
@@ -184,7 +185,7 @@ fn search() -> Vec<Step> {
             "search_monitors.create",
             json!({"search": {"query": "x"}, "webhook": {"url": HOOK}}),
         )
-        .keep("searchMonitor", "/id"),
+        .save("searchMonitor", "/id"),
         step("search_monitors.trigger", monitor()),
         step("search_monitors.get", monitor()),
         step("search_monitors.list", json!({})),
@@ -192,10 +193,10 @@ fn search() -> Vec<Step> {
             "search_monitors.update",
             json!({"monitorId": "$searchMonitor", "name": "N"}),
         )
-        .shows("/name", "N"),
+        .with_expected("/name", "N"),
         step("search_monitors.runs.list", monitor())
-            .keep("run", "/data/0/id")
-            .after(LONG),
+            .save("run", "/data/0/id")
+            .after(WORK_MS),
         step(
             "search_monitors.runs.get",
             json!({"monitorId": "$searchMonitor", "runId": "$run"}),

@@ -31,7 +31,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(texts: &[String]) -> Tally {
+    fn new(texts: &[String]) -> Tally {
         let mut tally = Tally::default();
         for text in texts {
             let actual = o200k_base().count(text.as_str());
@@ -80,7 +80,7 @@ fn estimates_english_code_cjk_and_json() {
     ];
     let mut all = Tally::default();
     for (class, texts) in classes {
-        let tally = Tally::of(&texts);
+        let tally = Tally::new(&texts);
         tally.check(class);
         all.add(tally);
     }
@@ -109,7 +109,7 @@ fn estimates_other_languages() {
     ];
     let texts = names.into_iter().map(|name| corpus(&format!("{name}.txt")));
     let texts: Vec<String> = texts.flat_map(|text| paragraphs(&text)).collect();
-    Tally::of(&texts).check("other languages");
+    Tally::new(&texts).check("other languages");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn estimates_markdown() {
         let table: Vec<String> = (0..rows).map(|_| row(&mut rng)).collect();
         texts.push(format!("| Name | Value |\n|---|---|\n{}", table.join("\n")));
     }
-    Tally::of(&texts).check("Markdown");
+    Tally::new(&texts).check("Markdown");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn estimates_data() {
             )
         });
     }
-    Tally::of(&texts).check("data");
+    Tally::new(&texts).check("data");
 }
 
 /// Long runs of one letter come from keys that were held down, and from attackers.
@@ -226,7 +226,7 @@ fn splits_like_the_tokenizer() {
         "HTMLParser camelCase",
     ];
     for text in all.iter().map(String::as_str).chain(odd) {
-        let pieces: Vec<&str> = Pieces::of(text).map(|piece| piece.text).collect();
+        let pieces: Vec<&str> = Pieces::new(text).map(|piece| piece.text).collect();
         let expected: Vec<&str> = o200k_base().split(text).collect();
         assert_eq!(pieces, expected);
     }
@@ -250,7 +250,7 @@ fn the_ascii_path_agrees_with_the_general_path() {
     let mut plain_pieces = 0;
     for text in texts.iter().chain(&english()).chain(&code()) {
         let mut rest = text.as_str();
-        while let Some(piece) = Pieces::of(rest).next() {
+        while let Some(piece) = Pieces::new(rest).next() {
             if let Some(plain) = AsciiPiece::at_start(rest.as_bytes()) {
                 assert_eq!(plain.length, piece.text.len(), "{rest:?}");
                 let (mut fast, mut general) = (CostSum::default(), CostSum::default());

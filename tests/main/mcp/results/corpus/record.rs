@@ -1,4 +1,4 @@
-//! The corpus is what the sandbox answers: fifty answers, the same ones on every run.
+//! Records the corpus: fifty responses of the sandbox, the same ones on every run.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{ANSWERS, UPDATE, folder, recorded};
 use crate::support::{Program, Sandbox};
 
-/// When everything happens; any moment to come would do.
-const MOMENT: &str = "2036-01-01T00:00:00Z";
+/// The frozen time of the sandbox; any time in the future would do.
+const FROZEN_AT: &str = "2036-01-01T00:00:00Z";
 
-/// Long enough for all work of the sandbox.
-const LONG: u64 = 300_000;
+/// Long enough for any work in the sandbox to finish.
+const WORK_MS: u64 = 300_000;
 
-/// A sandbox, and what it has said so far.
+/// A sandbox with the responses recorded so far.
 struct Recording {
     sandbox: Sandbox,
     entries: Vec<Value>,
@@ -29,12 +29,12 @@ impl Recording {
     }
 
     fn record(&mut self, kind: &str, operation: &str, args: Value) {
-        let answer = self.call(operation, &args);
+        let response = self.call(operation, &args);
         self.entries
-            .push(json!({"kind": kind, "operation": operation, "args": args, "answer": answer}));
+            .push(json!({"kind": kind, "operation": operation, "args": args, "answer": response}));
     }
 
-    /// Starts something, and gives its id.
+    /// Starts an operation and returns its id.
     fn start(&self, operation: &str, args: Value) -> Value {
         let started = self.call(operation, &args);
         let id = started.get("id").or_else(|| started.get("researchId"));
@@ -45,7 +45,7 @@ impl Recording {
 #[test]
 fn recorded_corpus_matches_the_sandbox() {
     let sandbox = Sandbox::start();
-    sandbox.freeze_at(MOMENT);
+    sandbox.freeze_at(FROZEN_AT);
     let mut recording = Recording {
         sandbox,
         entries: Vec::new(),
@@ -59,8 +59,8 @@ fn recorded_corpus_matches_the_sandbox() {
     if std::env::var_os(UPDATE).is_some() {
         write(&recording.entries);
     }
-    for (told, kept) in recording.entries.iter().zip(recorded()) {
-        assert!(*told == kept, "{told}\nis not\n{kept}");
+    for (actual, expected) in recording.entries.iter().zip(recorded()) {
+        assert!(*actual == expected, "{actual}\nis not\n{expected}");
     }
 }
 
@@ -195,7 +195,7 @@ fn research(recording: &mut Recording) {
     .into_iter()
     .map(|args| recording.start("agent.runs.create", args))
     .collect();
-    recording.sandbox.advance(LONG);
+    recording.sandbox.advance(WORK_MS);
     for id in tasks {
         recording.record("research", "research.get", json!({"researchId": id}));
     }
@@ -220,7 +220,7 @@ fn websets(recording: &mut Recording) {
         recording.start("websets.create", json!({"search": search, "enrichments": enrichments}))
     })
     .collect();
-    recording.sandbox.advance(LONG);
+    recording.sandbox.advance(WORK_MS);
     for id in ids {
         recording.record("items", "items.list", json!({"websetId": id, "limit": 10}));
     }

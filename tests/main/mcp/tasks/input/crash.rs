@@ -1,18 +1,19 @@
-//! Tasks that wait for an answer when the server ends.
+//! Tasks that wait for input when the server is killed.
 
 use std::path::Path;
 
 use serde_json::json;
 
-use super::super::{LONG, connect_with, durable, result, thing};
+use super::super::{WORK_MS, connect_with, durable, result, single_result};
 use super::{
-    RELATED, accept, asked, delete, forms, ground, question, reply, search, settled, task, update,
+    RELATED, accept, create_webset, delete, form_capability, input_request, next_request, respond,
+    search, task, update, wait_while_working,
 };
-use crate::support::{McpServer, STATELESS, Sandbox, USUAL};
+use crate::support::{DEFAULT_VERSION, McpServer, STATELESS_VERSION, Sandbox};
 
-/// A server with its tasks in a file, whose client can be asked.
-fn kept(sandbox: &Sandbox, file: &Path, version: &str) -> McpServer {
-    connect_with(durable(sandbox, file), version, forms(version))
+/// Starts a server with a durable store for a client that supports elicitation.
+fn connect_durable(sandbox: &Sandbox, file: &Path, version: &str) -> McpServer {
+    connect_with(durable(sandbox, file), version, form_capability(version))
 }
 
 #[test]
@@ -21,35 +22,35 @@ fn input_request_resumes_after_a_crash() {
     sandbox.freeze(true);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
-    let mut server = kept(&sandbox, &file, STATELESS);
-    let webset = ground(&mut server);
+    let mut server = connect_durable(&sandbox, &file, STATELESS_VERSION);
+    let webset = create_webset(&mut server);
     let tasks: Vec<(String, String)> = (0..2)
         .map(|_| {
             let id = task(&mut server, search());
-            let (key, _) = question(&settled(&mut server, &id));
+            let (key, _) = input_request(&wait_while_working(&mut server, &id));
             (id, key)
         })
         .collect();
     server.kill();
 
-    let mut server = kept(&sandbox, &file, STATELESS);
-    let answer = accept(&json!({"websetId": webset}));
-    // One is answered by who saw the question before the crash, the other one by who sees it now.
+    let mut server = connect_durable(&sandbox, &file, STATELESS_VERSION);
+    let body = accept(&json!({"websetId": webset}));
+    // One response uses the key from before the crash, the other one the current key.
     let [(early, early_key), (late, late_key)] = &tasks[..] else {
         panic!("two tasks");
     };
-    update(&mut server, early, json!({early_key.as_str(): answer}));
-    let (key, _) = question(&settled(&mut server, late));
+    update(&mut server, early, json!({early_key.as_str(): body}));
+    let (key, _) = input_request(&wait_while_working(&mut server, late));
     assert_eq!(key, *late_key);
-    update(&mut server, late, json!({key: answer}));
+    update(&mut server, late, json!({key: body}));
     sandbox.await_requests("searches.create", 2);
     server.kill();
 
-    // An answer that was given is not asked for again.
-    let mut server = kept(&sandbox, &file, STATELESS);
-    sandbox.advance(LONG);
+    // Input that was given is not requested again.
+    let mut server = connect_durable(&sandbox, &file, STATELESS_VERSION);
+    sandbox.advance(WORK_MS);
     for (id, _) in &tasks {
-        let end = settled(&mut server, id);
+        let end = wait_while_working(&mut server, id);
         assert_eq!(end["status"], "completed", "{end}");
         assert_eq!(end["result"]["isError"], false, "{end}");
     }
@@ -63,24 +64,27 @@ fn waiting_task_is_not_lost_when_unfindable() {
     let file = folder.path().join("store.db");
     let careful = || {
         let program = durable(&sandbox, &file).env("EXA_MCP_CONFIRM_DELETES", "true");
-        connect_with(program, USUAL, forms(USUAL))
+        connect_with(program, DEFAULT_VERSION, form_capability(DEFAULT_VERSION))
     };
     let mut server = careful();
-    let webset = ground(&mut server);
+    let webset = create_webset(&mut server);
     let mut call = delete();
     call["arguments"]["args"]["websetId"] = webset.clone();
     let id = task(&mut server, call);
-    assert_eq!(settled(&mut server, &id)["status"], "input_required");
+    assert_eq!(
+        wait_while_working(&mut server, &id)["status"],
+        "input_required"
+    );
     server.kill();
 
     let mut server = careful();
     let waits = server.send("tasks/result", json!({"taskId": id}));
-    let request = asked(&mut server);
+    let request = next_request(&mut server);
     assert_eq!(request["params"]["_meta"][RELATED]["taskId"], json!(id));
     assert!(sandbox.requests("websets.delete").is_empty());
-    reply(&mut server, &request, accept(&json!({"confirm": true})));
-    let answer = server.answer(&waits);
-    assert_eq!(answer["result"]["isError"], false, "{answer}");
-    assert_eq!(thing(&result(&mut server, &id))["id"], webset);
+    respond(&mut server, &request, accept(&json!({"confirm": true})));
+    let body = server.response(&waits);
+    assert_eq!(body["result"]["isError"], false, "{body}");
+    assert_eq!(single_result(&result(&mut server, &id))["id"], webset);
     assert_eq!(sandbox.requests("websets.delete").len(), 1);
 }

@@ -1,25 +1,28 @@
-//! Answers by `tasks/update`, in the extension of 2026-07-28.
+//! Input by `tasks/update`, in the extension of 2026-07-28.
 
 use serde_json::json;
 
-use super::super::{LONG, assert_error, state};
-use super::{accept, ground, pair, question, search, settled, task, update};
-use crate::support::STATELESS;
+use super::super::{WORK_MS, assert_error, state};
+use super::{
+    accept, create_webset, input_request, sandbox_and_server, search, task, update,
+    wait_while_working,
+};
+use crate::support::STATELESS_VERSION;
 
 #[test]
 fn extension_task_requests_input_and_continues() {
-    let (sandbox, mut server) = pair(STATELESS);
-    let webset = ground(&mut server);
+    let (sandbox, mut server) = sandbox_and_server(STATELESS_VERSION);
+    let webset = create_webset(&mut server);
     let id = task(&mut server, search());
-    let waiting = settled(&mut server, &id);
-    let (key, request) = question(&waiting);
+    let waiting = wait_while_working(&mut server, &id);
+    let (key, request) = input_request(&waiting);
     assert_eq!(request["method"], "elicitation/create");
     let params = &request["params"];
     assert_eq!(params["requestedSchema"]["required"], json!(["websetId"]));
     let message = waiting["statusMessage"].as_str().expect("a message");
     assert!(message.contains("websetId"), "{message}");
     assert_eq!((waiting.get("result"), waiting.get("error")), (None, None));
-    // What nobody asked for, and what is no answer, changes nothing.
+    // Unrequested and empty input changes nothing.
     update(&mut server, &id, json!({}));
     update(
         &mut server,
@@ -27,26 +30,29 @@ fn extension_task_requests_input_and_continues() {
         json!({"wrong": accept(&json!({"websetId": webset}))}),
     );
     update(&mut server, &id, json!({key.as_str(): null}));
-    assert_eq!(question(&state(&mut server, &id)), (key.clone(), request));
+    assert_eq!(
+        input_request(&state(&mut server, &id)),
+        (key.clone(), request)
+    );
     assert!(sandbox.requests("searches.create").is_empty());
 
-    let answer = json!({key.as_str(): accept(&json!({"websetId": webset}))});
-    update(&mut server, &id, answer.clone());
+    let response = json!({key.as_str(): accept(&json!({"websetId": webset}))});
+    update(&mut server, &id, response.clone());
     assert_eq!(state(&mut server, &id)["status"], "working");
     sandbox.await_requests("searches.create", 1);
-    // Who answers twice is heard once.
-    update(&mut server, &id, answer.clone());
-    sandbox.advance(LONG);
-    let end = settled(&mut server, &id);
+    // Only the first response counts.
+    update(&mut server, &id, response.clone());
+    sandbox.advance(WORK_MS);
+    let end = wait_while_working(&mut server, &id);
     assert_eq!(end["status"], "completed", "{end}");
     assert_eq!(end["result"]["isError"], false, "{end}");
     assert_eq!(end.get("inputRequests"), None);
     assert_eq!(sandbox.requests("searches.create").len(), 1);
-    update(&mut server, &id, answer);
+    update(&mut server, &id, response);
     assert_eq!(state(&mut server, &id)["status"], "completed");
     let unknown = json!({"taskId": "nope", "inputResponses": {}});
     assert_error(
-        &server.ask("tasks/update", unknown),
+        &server.request("tasks/update", unknown),
         -32602,
         "Unknown task nope",
     );
@@ -54,7 +60,7 @@ fn extension_task_requests_input_and_continues() {
 
 #[test]
 fn other_input_ends_the_extension_task_with_an_explanation() {
-    let (sandbox, mut server) = pair(STATELESS);
+    let (sandbox, mut server) = sandbox_and_server(STATELESS_VERSION);
     let cases = [
         (json!({"action": "decline"}), "the user declined"),
         (json!({"action": "cancel"}), "dismissed the request"),
@@ -62,11 +68,11 @@ fn other_input_ends_the_extension_task_with_an_explanation() {
         (json!({"yes": 1}), "no usable response"),
         (json!("x".repeat(300_000)), "too long"),
     ];
-    for (answer, words) in cases {
+    for (response, words) in cases {
         let id = task(&mut server, search());
-        let (key, _) = question(&settled(&mut server, &id));
-        update(&mut server, &id, json!({key: answer}));
-        let end = settled(&mut server, &id);
+        let (key, _) = input_request(&wait_while_working(&mut server, &id));
+        update(&mut server, &id, json!({key: response}));
+        let end = wait_while_working(&mut server, &id);
         assert_eq!(end["status"], "completed", "{end}");
         assert_eq!(end["result"]["isError"], true, "{end}");
         let text = end["result"]["content"][0]["text"].as_str().expect("text");

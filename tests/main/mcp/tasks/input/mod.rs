@@ -1,4 +1,4 @@
-//! Tasks that need something of their client: they wait for it, say what it is, and go on.
+//! Tasks that need input from their client.
 
 mod crash;
 mod extension;
@@ -6,25 +6,26 @@ mod session;
 
 use serde_json::{Value, json};
 
-use super::{assert_error, begun, connect_with, state};
-use crate::support::{McpServer, Program, STATELESS, Sandbox, USUAL};
+use super::{assert_error, connect_with, create_task, state};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, STATELESS_VERSION, Sandbox};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-fn forms(version: &str) -> Value {
-    match version == STATELESS {
-        true => json!({"elicitation": {}, "extensions": {EXTENSION: {}}}),
-        false => json!({"elicitation": {}}),
+fn form_capability(version: &str) -> Value {
+    if version == STATELESS_VERSION {
+        json!({"elicitation": {}, "extensions": {EXTENSION: {}}})
+    } else {
+        json!({"elicitation": {}})
     }
 }
 
-/// A sandbox whose time stands still, and a server on it whose client can be asked.
-fn pair(version: &str) -> (Sandbox, McpServer) {
+/// Starts a sandbox with a frozen clock, and a server for a client that supports elicitation.
+fn sandbox_and_server(version: &str) -> (Sandbox, McpServer) {
     let sandbox = Sandbox::start();
     sandbox.freeze(true);
     let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
-    let server = connect_with(program, version, forms(version));
+    let server = connect_with(program, version, form_capability(version));
     (sandbox, server)
 }
 
@@ -33,36 +34,35 @@ fn delete() -> Value {
         {"operation": "websets.delete", "args": {"websetId": "ws_1"}}})
 }
 
-/// A webset to search in.
-fn ground(server: &mut McpServer) -> Value {
+/// Creates a webset to search in.
+fn create_webset(server: &mut McpServer) -> Value {
     let args = json!({"search": {"query": "heat pumps", "count": 1}});
     let create = json!({"operation": "websets.create", "args": args, "wait_seconds": 0});
     server.call("manage_websets", create).success()["id"].clone()
 }
 
-/// A search that does not say where.
+/// Returns a search without its required webset.
 fn search() -> Value {
     json!({"name": "manage_websets", "arguments":
         {"operation": "searches.create", "args": {"query": "makers", "count": 1}}})
 }
 
-/// Begins a task in the way of the client's version.
+/// Starts a task in the way of the client's version.
 #[track_caller]
 fn task(server: &mut McpServer, call: Value) -> String {
-    let task = match server.is_stateless() {
-        true => {
-            let answer = server.ask("tools/call", call);
-            assert_eq!(answer["result"]["resultType"], "task", "{answer}");
-            answer["result"].clone()
-        }
-        false => begun(server, call),
+    let task = if server.is_stateless() {
+        let body = server.request("tools/call", call);
+        assert_eq!(body["result"]["resultType"], "task", "{body}");
+        body["result"].clone()
+    } else {
+        create_task(server, call)
     };
     assert_eq!(task["status"], "working", "{task}");
     task["taskId"].as_str().expect("an id").to_owned()
 }
 
-/// Looks at a task until it is in another state than `working`.
-fn settled(server: &mut McpServer, id: &str) -> Value {
+/// Polls a task until its status is not `working`.
+fn wait_while_working(server: &mut McpServer, id: &str) -> Value {
     loop {
         let state = state(server, id);
         if state["status"] != "working" {
@@ -72,39 +72,35 @@ fn settled(server: &mut McpServer, id: &str) -> Value {
     }
 }
 
-/// The only question of a task: its name, and what it asks.
+/// Returns the key and the request of a task's only input request.
 #[track_caller]
-fn question(state: &Value) -> (String, Value) {
+fn input_request(state: &Value) -> (String, Value) {
     assert_eq!(state["status"], "input_required", "{state}");
-    let requests = state["inputRequests"].as_object().expect("questions");
+    let requests = state["inputRequests"].as_object().expect("input requests");
     assert_eq!(requests.len(), 1, "{state}");
-    let (key, request) = requests.iter().next().expect("a question");
+    let (key, request) = requests.iter().next().expect("an input request");
     (key.clone(), request.clone())
 }
 
 #[track_caller]
 fn update(server: &mut McpServer, id: &str, responses: Value) {
     let update = json!({"taskId": id, "inputResponses": responses});
-    let answer = server.ask("tasks/update", update);
-    assert_eq!(
-        answer["result"],
-        json!({"resultType": "complete"}),
-        "{answer}"
-    );
+    let body = server.request("tasks/update", update);
+    assert_eq!(body["result"], json!({"resultType": "complete"}), "{body}");
 }
 
 fn accept(content: &Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-/// Answers a request of the server.
-fn reply(server: &mut McpServer, request: &Value, result: Value) {
+/// Responds to a request of the server.
+fn respond(server: &mut McpServer, request: &Value, result: Value) {
     let message = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
     server.write(message.to_string().as_bytes());
 }
 
-/// The next request of the server.
-fn asked(server: &mut McpServer) -> Value {
+/// Returns the next request of the server.
+fn next_request(server: &mut McpServer) -> Value {
     loop {
         let message = server.next();
         if message.get("method").is_some() && message.get("id").is_some() {
@@ -115,22 +111,25 @@ fn asked(server: &mut McpServer) -> Value {
 
 #[test]
 fn waiting_task_can_be_cancelled() {
-    for version in [USUAL, STATELESS] {
-        let (sandbox, mut server) = pair(version);
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
+        let (sandbox, mut server) = sandbox_and_server(version);
         let id = task(&mut server, search());
-        assert_eq!(settled(&mut server, &id)["status"], "input_required");
-        let waits = (version == USUAL).then(|| {
+        assert_eq!(
+            wait_while_working(&mut server, &id)["status"],
+            "input_required"
+        );
+        let waits = (version == DEFAULT_VERSION).then(|| {
             let waits = server.send("tasks/result", json!({"taskId": id}));
-            (waits, asked(&mut server))
+            (waits, next_request(&mut server))
         });
-        let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-        assert!(answer.get("result").is_some(), "{answer}");
+        let body = server.request("tasks/cancel", json!({"taskId": id}));
+        assert!(body.get("result").is_some(), "{body}");
         let end = state(&mut server, &id);
         assert_eq!(end["status"], "cancelled", "{end}");
         assert_eq!(end.get("inputRequests"), None);
         if let Some((waits, request)) = waits {
-            let answer = server.answer(&waits);
-            assert_error(&answer, -32602, "was cancelled");
+            let body = server.response(&waits);
+            assert_error(&body, -32602, "was cancelled");
             let back = server.notification("notifications/cancelled");
             assert_eq!(back["requestId"], request["id"]);
         }
@@ -140,17 +139,17 @@ fn waiting_task_can_be_cancelled() {
 
 #[test]
 fn client_without_elicitation_gets_an_explanation() {
-    for version in [USUAL, STATELESS] {
-        let (sandbox, mut server) = pair(version);
-        if version == STATELESS {
-            server.declare(json!({"extensions": {EXTENSION: {}}}));
+    for version in [DEFAULT_VERSION, STATELESS_VERSION] {
+        let (sandbox, mut server) = sandbox_and_server(version);
+        if version == STATELESS_VERSION {
+            server.set_capabilities(json!({"extensions": {EXTENSION: {}}}));
         } else {
             let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
             server = connect_with(program, version, json!({}));
         }
         let id = task(&mut server, search());
-        let end = settled(&mut server, &id);
-        let ended = if version == USUAL {
+        let end = wait_while_working(&mut server, &id);
+        let ended = if version == DEFAULT_VERSION {
             "failed"
         } else {
             "completed"

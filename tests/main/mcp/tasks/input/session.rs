@@ -1,27 +1,33 @@
-//! Answers to requests that come while the result is waited for, in 2025-11-25.
+//! Requests during `tasks/result`, in 2025-11-25.
 
 use serde_json::{Value, json};
 
 use super::super::{STATUS, connect_with, state};
-use super::{RELATED, accept, asked, delete, forms, reply, task};
-use crate::support::{McpServer, Program, Recorder, Reply, USUAL};
+use super::{RELATED, accept, delete, form_capability, next_request, respond, task};
+use crate::support::{DEFAULT_VERSION, McpServer, Program, Recorder, Response};
 
-/// A server that asks before it deletes, and its upstream.
-fn careful() -> (Recorder, McpServer) {
-    let recorder = Recorder::always(Reply::json(200, &json!({"id": "ws_1", "object": "webset"})));
+/// Starts a server that asks before it deletes, and its upstream.
+fn confirming_server() -> (Recorder, McpServer) {
+    let recorder = Recorder::always(Response::json(
+        200,
+        &json!({"id": "ws_1", "object": "webset"}),
+    ));
     let program = Program::new([])
         .env("EXA_BASE_URL", &recorder.url())
         .env("EXA_MCP_CONFIRM_DELETES", "true");
-    (recorder, connect_with(program, USUAL, forms(USUAL)))
+    (
+        recorder,
+        connect_with(program, DEFAULT_VERSION, form_capability(DEFAULT_VERSION)),
+    )
 }
 
 #[test]
 fn delete_task_waits_for_consent() {
-    let (recorder, mut server) = careful();
+    let (recorder, mut server) = confirming_server();
     let id = task(&mut server, delete());
-    let told = server.notification(STATUS);
+    let status = server.notification(STATUS);
     assert_eq!(
-        (&told["taskId"], &told["status"]),
+        (&status["taskId"], &status["status"]),
         (&json!(id), &json!("input_required"))
     );
     let waiting = state(&mut server, &id);
@@ -32,35 +38,35 @@ fn delete_task_waits_for_consent() {
         "{message}"
     );
     assert_eq!(waiting.get("inputRequests"), None);
-    // It is asked while the client waits for the result, and not before.
+    // The server sends the request only while the client waits for the result.
     server.assert_silent();
     let waits = server.send("tasks/result", json!({"taskId": id}));
-    let request = asked(&mut server);
+    let request = next_request(&mut server);
     assert_eq!(request["method"], "elicitation/create", "{request}");
     assert_eq!(request["params"]["_meta"][RELATED]["taskId"], json!(id));
-    // Another one who waits does not make the user answer twice.
+    // A second `tasks/result` does not ask the user twice.
     let also_waits = server.send("tasks/result", json!({"taskId": id}));
     server.assert_silent();
     assert!(recorder.take().is_empty());
 
-    reply(&mut server, &request, accept(&json!({"confirm": true})));
+    respond(&mut server, &request, accept(&json!({"confirm": true})));
     for waits in [waits, also_waits] {
-        let answer = server.answer(&waits);
-        assert_eq!(answer["result"]["isError"], false, "{answer}");
-        assert_eq!(answer["result"]["_meta"][RELATED]["taskId"], json!(id));
+        let body = server.response(&waits);
+        assert_eq!(body["result"]["isError"], false, "{body}");
+        assert_eq!(body["result"]["_meta"][RELATED]["taskId"], json!(id));
     }
-    assert_eq!(recorder.only().method, "DELETE");
-    let told: Vec<Value> = (0..2)
+    assert_eq!(recorder.only_request().method, "DELETE");
+    let status: Vec<Value> = (0..2)
         .map(|_| server.notification(STATUS)["status"].take())
         .collect();
-    assert_eq!(told, ["working", "completed"]);
+    assert_eq!(status, ["working", "completed"]);
     assert_eq!(state(&mut server, &id)["status"], "completed");
 }
 
 #[test]
 fn delete_task_without_consent_deletes_nothing() {
-    let (recorder, mut server) = careful();
-    for answer in [
+    let (recorder, mut server) = confirming_server();
+    for body in [
         json!({"result": {"action": "decline"}}),
         json!({"result": {"action": "cancel"}}),
         json!({"result": accept(&json!({"confirm": false}))}),
@@ -69,12 +75,12 @@ fn delete_task_without_consent_deletes_nothing() {
     ] {
         let id = task(&mut server, delete());
         let waits = server.send("tasks/result", json!({"taskId": id}));
-        let request = asked(&mut server);
-        let mut message = answer.clone();
+        let request = next_request(&mut server);
+        let mut message = body.clone();
         message["jsonrpc"] = json!("2.0");
         message["id"] = request["id"].clone();
         server.write(message.to_string().as_bytes());
-        let result = server.answer(&waits);
+        let result = server.response(&waits);
         assert_eq!(result["result"]["isError"], true, "{result}");
         let error = &result["result"]["structuredContent"]["error"];
         assert_eq!(error["name"], "OPERATION_CANCELLED", "{result}");
@@ -85,32 +91,32 @@ fn delete_task_without_consent_deletes_nothing() {
 
 #[test]
 fn reconnected_client_gets_the_input_request_again() {
-    let (recorder, mut server) = careful();
+    let (recorder, mut server) = confirming_server();
     let id = task(&mut server, delete());
     let waits = server.send("tasks/result", json!({"taskId": id}));
-    let first = asked(&mut server);
+    let first = next_request(&mut server);
     server.notify("notifications/cancelled", json!({"requestId": waits}));
     let back = server.notification("notifications/cancelled");
     assert_eq!(back["requestId"], first["id"]);
     assert_eq!(state(&mut server, &id)["status"], "input_required");
     let waits = server.send("tasks/result", json!({"taskId": id}));
-    let again = asked(&mut server);
+    let again = next_request(&mut server);
     assert_eq!(again["params"]["message"], first["params"]["message"]);
-    reply(&mut server, &again, accept(&json!({"confirm": true})));
-    assert_eq!(server.answer(&waits)["result"]["isError"], false);
-    assert_eq!(recorder.only().method, "DELETE");
+    respond(&mut server, &again, accept(&json!({"confirm": true})));
+    assert_eq!(server.response(&waits)["result"]["isError"], false);
+    assert_eq!(recorder.only_request().method, "DELETE");
 }
 
 #[test]
 fn unanswered_input_ends_the_task_before_its_ttl() {
-    let (recorder, mut server) = careful();
+    let (recorder, mut server) = confirming_server();
     let mut call = delete();
     call["task"] = json!({"ttl": 6_000});
-    let answer = server.ask("tools/call", call);
-    let id = answer["result"]["task"]["taskId"].clone();
+    let body = server.request("tools/call", call);
+    let id = body["result"]["task"]["taskId"].clone();
     let waits = server.send("tasks/result", json!({"taskId": id}));
-    let request = asked(&mut server);
-    let result = server.answer(&waits);
+    let request = next_request(&mut server);
+    let result = server.response(&waits);
     assert_eq!(result["result"]["isError"], true, "{result}");
     let text = result["result"]["content"][0]["text"]
         .as_str()

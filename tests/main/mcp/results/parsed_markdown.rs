@@ -1,49 +1,49 @@
-//! Markdown as a renderer understands it.
+//! Parses Markdown output as a renderer does.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// What a renderer makes of a text.
+/// The parsed elements of a text.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    /// The headings outside of quotes.
+pub(super) struct ParsedMarkdown {
+    /// The headings outside of block quotes.
     pub(super) headings: Vec<String>,
-    /// The entries of the outermost lists, with everything in them.
+    /// The entries of the outermost lists, with their content.
     pub(super) entries: Vec<String>,
     /// The text and the target of links.
     pub(super) links: Vec<(String, String)>,
-    /// The rows of tables, the head as well.
+    /// The rows of tables, including the header.
     pub(super) rows: Vec<Vec<String>>,
     /// The code spans.
     pub(super) code: Vec<String>,
-    /// The quoted blocks, as text.
+    /// The block quotes, as text.
     pub(super) quotes: Vec<String>,
     /// Raw HTML.
     pub(super) html: Vec<String>,
-    /// Text that is emphasized, struck out, or an image.
+    /// The number of emphasized and struck-out texts and images.
     pub(super) ornaments: usize,
-    /// Everything that a reader sees, a space between blocks.
+    /// The visible text, with a space between blocks.
     pub(super) text: String,
-    /// How deep lists lie in each other.
+    /// The nesting depth of lists.
     pub(super) deepest_list: usize,
 }
 
-/// Reads a text as GitHub would.
-pub(super) fn read(text: &str) -> Reading {
+/// Parses a text as GitHub does.
+pub(super) fn parse(text: &str) -> ParsedMarkdown {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_TASKLISTS;
-    let mut reader = Reader::default();
+    let mut parser = MarkdownParser::default();
     for event in Parser::new_ext(text, options) {
-        reader.take(event);
+        parser.take(event);
     }
-    reader.reading
+    parser.parsed
 }
 
 #[derive(Default)]
-struct Reader {
-    reading: Reading,
-    /// What is being read, with the text so far.
+struct MarkdownParser {
+    parsed: ParsedMarkdown,
+    /// The open elements, with their text so far.
     open: Vec<(Kind, String)>,
     lists: usize,
 }
@@ -57,22 +57,22 @@ enum Kind {
     Quote,
 }
 
-impl Reader {
+impl MarkdownParser {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) => self.push(&text),
             Event::Code(code) => {
-                self.reading.code.push(code.to_string());
+                self.parsed.code.push(code.to_string());
                 self.push(&code);
             }
             Event::SoftBreak | Event::HardBreak | Event::Rule => self.push(" "),
             Event::Html(html) | Event::InlineHtml(html) => {
-                self.reading.html.push(html.to_string());
+                self.parsed.html.push(html.to_string());
                 self.push(&html);
             }
-            _ => self.reading.ornaments += 1,
+            _ => self.parsed.ornaments += 1,
         }
     }
 
@@ -86,15 +86,15 @@ impl Reader {
                 let kind = Kind::Link(dest_url.to_string());
                 self.open.push((kind, String::new()));
             }
-            Tag::TableHead | Tag::TableRow => self.reading.rows.push(Vec::new()),
+            Tag::TableHead | Tag::TableRow => self.parsed.rows.push(Vec::new()),
             Tag::List(_) => {
                 self.push(" ");
                 self.lists += 1;
-                let deepest = &mut self.reading.deepest_list;
+                let deepest = &mut self.parsed.deepest_list;
                 *deepest = self.lists.max(*deepest);
             }
             Tag::Emphasis | Tag::Strikethrough | Tag::Image { .. } if !self.is_quoted() => {
-                self.reading.ornaments += 1;
+                self.parsed.ornaments += 1;
             }
             _ => {}
         }
@@ -118,11 +118,11 @@ impl Reader {
         let text = text.trim().to_owned();
         let is_quoted = self.is_quoted();
         match kind {
-            Kind::Heading if !is_quoted => self.reading.headings.push(text),
-            Kind::Entry if self.lists == 1 && !is_quoted => self.reading.entries.push(text),
-            Kind::Link(target) if !is_quoted => self.reading.links.push((text, target)),
-            Kind::Cell => self.reading.rows.last_mut().expect("a row").push(text),
-            Kind::Quote if !is_quoted => self.reading.quotes.push(text),
+            Kind::Heading if !is_quoted => self.parsed.headings.push(text),
+            Kind::Entry if self.lists == 1 && !is_quoted => self.parsed.entries.push(text),
+            Kind::Link(target) if !is_quoted => self.parsed.links.push((text, target)),
+            Kind::Cell => self.parsed.rows.last_mut().expect("a row").push(text),
+            Kind::Quote if !is_quoted => self.parsed.quotes.push(text),
             _ => {}
         }
         self.push(" ");
@@ -133,14 +133,14 @@ impl Reader {
     }
 
     fn push(&mut self, text: &str) {
-        self.reading.text.push_str(text);
+        self.parsed.text.push_str(text);
         for (_, open) in &mut self.open {
             open.push_str(text);
         }
     }
 }
 
-/// A text with every run of white space as one space.
-pub(super) fn spaced(text: &str) -> String {
+/// Returns a text with every run of white space replaced by one space.
+pub(super) fn normalize_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Calling operations inside the test, for tables too long to start a program for each entry.
+//! Calls operations in the test process, for tables too long to start a program for each entry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use exa_mcp_model::Operation;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{KEY, Recorder, Reply, Seen};
+use super::{API_KEY, RecordedRequest, Recorder, Response};
 
-/// The library connected to a recorder that answers everything with an empty object.
-pub(crate) struct Library {
+/// An Exa client connected to a recorder that responds to every request with an empty object.
+pub(crate) struct InProcessClient {
     recorder: Recorder,
     runtime: Runtime,
     context: CallContext,
 }
 
-impl Library {
+impl InProcessClient {
     pub(crate) fn new() -> Self {
-        let recorder = Recorder::always(Reply::json(200, &json!({})));
+        let recorder = Recorder::always(Response::json(200, &json!({})));
         let url = recorder.url();
         Self::with(recorder, &url)
     }
 
-    /// The library connected to another server; nothing is recorded.
-    pub(crate) fn at(url: &str) -> Self {
-        Self::with(Recorder::always(Reply::json(200, &json!({}))), url)
+    /// Creates a client connected to another server, whose requests are not recorded.
+    pub(crate) fn with_url(url: &str) -> Self {
+        Self::with(Recorder::always(Response::json(200, &json!({}))), url)
     }
 
     fn with(recorder: Recorder, url: &str) -> Self {
@@ -42,7 +42,7 @@ impl Library {
             ..ExaConfig::default()
         };
         let http = ExaHttp::new(config).expect("a usable configuration");
-        let key = ApiKey::new(KEY).expect("a usable key");
+        let key = ApiKey::new(API_KEY).expect("a usable key");
         Self {
             recorder,
             runtime: Builder::new_current_thread()
@@ -53,12 +53,12 @@ impl Library {
         }
     }
 
-    /// Calls an operation and gives what came of it with the requests that were sent.
+    /// Calls an operation and returns the result and the requests that were sent.
     pub(crate) fn call(
         &self,
         operation: &'static Operation,
         arguments: Value,
-    ) -> (Result<ExaResponse, CallError>, Vec<Seen>) {
+    ) -> (Result<ExaResponse, CallError>, Vec<RecordedRequest>) {
         let result = match split_arguments(operation, arguments) {
             Ok(parts) => {
                 let call =

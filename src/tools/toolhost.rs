@@ -1,14 +1,14 @@
-//! The toolhost: operations under its own names, and long-running work as start, check and cancel.
+//! The toolhost: operations under its own names, and long-running jobs as start, check and cancel.
 
 use serde_json::{Map, Value, json};
 
-use super::plan::{Entry, Role};
 use super::{discovery, path};
 use crate::operations::validation::ValidationError;
+use exa_mcp_model::{ToolhostEntry, ToolhostRole};
 
 /// Returns the arguments of the operation of an entry.
 pub(super) fn arguments(
-    entry: &Entry,
+    entry: &ToolhostEntry,
     given: Map<String, Value>,
     corrections: &mut Vec<String>,
 ) -> Map<String, Value> {
@@ -42,7 +42,10 @@ pub(super) fn arguments(
 }
 
 /// Replaces the names of the operation in a validation error with those of the entry.
-pub(super) fn with_entry_names(entry: &Entry, mut error: ValidationError) -> ValidationError {
+pub(super) fn with_entry_names(
+    entry: &ToolhostEntry,
+    mut error: ValidationError,
+) -> ValidationError {
     for (own, target) in &entry.rename {
         for problem in &mut error.problems {
             problem.path = rename_path(&problem.path, target, own);
@@ -62,15 +65,15 @@ pub(super) fn with_entry_names(entry: &Entry, mut error: ValidationError) -> Val
 }
 
 /// Renames a path that is at or below `target`.
-fn rename_path(place: &str, target: &str, own: &str) -> String {
-    match place.strip_prefix(target) {
+fn rename_path(path: &str, target: &str, own: &str) -> String {
+    match path.strip_prefix(target) {
         Some(rest) if rest.is_empty() || rest.starts_with(['.', '[']) => format!("{own}{rest}"),
-        _ => place.to_owned(),
+        _ => path.to_owned(),
     }
 }
 
 /// Renames the arguments of an example and removes those with defaults.
-fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
+fn rename_example(entry: &ToolhostEntry, example: &mut Map<String, Value>) {
     for (own, target) in &entry.rename {
         if let Some(value) = path::take(example, target) {
             example.insert(own.clone(), value);
@@ -91,15 +94,15 @@ fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
 
 /// Returns the fields that the role of an entry adds to the response.
 pub(super) fn role_fields(
-    entry: &Entry,
+    entry: &ToolhostEntry,
     sent: &Map<String, Value>,
     response: &Value,
 ) -> Map<String, Value> {
     let fields = match entry.role {
-        Role::Plain => return Map::new(),
-        Role::Start => start_fields(entry, sent, response),
-        Role::Check => check_fields(entry, sent, response),
-        Role::Cancel => json!({
+        ToolhostRole::Plain => return Map::new(),
+        ToolhostRole::Start => start_fields(entry, sent, response),
+        ToolhostRole::Check => check_fields(entry, sent, response),
+        ToolhostRole::Cancel => json!({
             "operationId": response_id(response, sent),
             "status": status_after_cancel(entry, response),
             "message": format!("{} succeeded.", entry.name),
@@ -109,7 +112,7 @@ pub(super) fn role_fields(
 }
 
 /// Returns the new status. The response of a deletion still has the status from before.
-fn status_after_cancel(entry: &Entry, response: &Value) -> Value {
+fn status_after_cancel(entry: &ToolhostEntry, response: &Value) -> Value {
     let deletes = entry
         .operation
         .as_deref()
@@ -121,7 +124,7 @@ fn status_after_cancel(entry: &Entry, response: &Value) -> Value {
     }
 }
 
-fn start_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> Value {
+fn start_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Value) -> Value {
     let params: Map<String, Value> = entry
         .follow
         .iter()
@@ -166,7 +169,7 @@ fn start_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> V
     fields
 }
 
-fn check_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> Value {
+fn check_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Value) -> Value {
     let status = status(response);
     let is_final = |status: &Value| {
         let mut states = entry.final_states.iter();
@@ -181,7 +184,7 @@ fn check_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> V
     })
 }
 
-/// Returns the progress that Exa reports. For some work it reports none, except that it has ended.
+/// Returns the progress that Exa reports. For some jobs it reports none, except that it has ended.
 fn progress(response: &Value, is_complete: bool) -> Value {
     match response.get("progress") {
         Some(progress) => progress.clone(),
@@ -217,7 +220,7 @@ mod tests {
     use super::*;
     use crate::operations::validation::ArgumentProblem;
 
-    fn entry(extra: Value) -> Entry {
+    fn entry(extra: Value) -> ToolhostEntry {
         let mut entry =
             json!({"name": "start_search", "summary": "s", "operation": "searches.create"});
         for (key, value) in extra.as_object().unwrap() {
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_recognises_final_states() {
+    fn a_check_recognizes_final_states() {
         let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
         let fields = |status: &str| {
             let response = json!({"id": "s", "status": status, "progress": {"found": 3}});
@@ -301,8 +304,8 @@ mod tests {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config", "type": "types"},
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
-        let problem = |place: &str, text: &str| ArgumentProblem {
-            path: place.to_owned(),
+        let problem = |path: &str, text: &str| ArgumentProblem {
+            path: path.to_owned(),
             message: text.to_owned(),
         };
         let error = ValidationError {

@@ -1,4 +1,4 @@
-// A server with people whose names are attacks, and what has to hold on its page all the same.
+// A server with users whose names are attacks, and the invariants of its page.
 
 import assert from "node:assert/strict";
 
@@ -7,18 +7,18 @@ import { ADMIN, Caller, browse, serve } from "./support.js";
 export const SCRIPT = "<script>document.title='owned'</script>";
 export const IMAGE = '"><img src=x onerror=alert(1)>';
 
-/** Starts the server and a browser; the people have searched three times and once. */
-export async function attacked() {
+/** Starts the server and a browser; one user has made three searches, the other one. */
+export async function startHostileServer() {
   const server = await serve({
     MCP_AUTH_TOKEN: ADMIN,
     USER_TOKENS: `script-token-of-the-tests:${SCRIPT},image-token-of-the-tests:${IMAGE}:2999-12-31`,
   });
   const script = new Caller(server, "script-token-of-the-tests");
   const image = new Caller(server, "image-token-of-the-tests");
-  await script.begin();
-  await image.begin();
-  for (const query of ["one", "two", "three"]) assert.equal(await script.search(query), "answered");
-  assert.equal(await image.search("four"), "answered");
+  await script.initialize();
+  await image.initialize();
+  for (const query of ["one", "two", "three"]) assert.equal(await script.search(query), "ok");
+  assert.equal(await image.search("four"), "ok");
   const browser = await browse();
   const stop = async () => {
     await browser.close();
@@ -27,15 +27,15 @@ export async function attacked() {
   return { server, browser, stop };
 }
 
-/** What has to hold on every page, whatever was done on it. */
-export async function assertClean(page, seen) {
-  assert.deepEqual(seen.errors, []);
-  assert.deepEqual(seen.dialogs, []);
+/** Asserts the invariants of every page. */
+export async function assertClean(page, recorded) {
+  assert.deepEqual(recorded.errors, []);
+  assert.deepEqual(recorded.dialogs, []);
   assert.deepEqual(await page.evaluate(() => window.violations), []);
   assert.equal(await page.title(), "exa-mcp-server");
   const { origin } = new URL(page.url());
   const inside = (url) => url.startsWith(`${origin}/`) || url.startsWith("data:");
-  assert.deepEqual(seen.requests.filter((url) => !inside(url)), []);
+  assert.deepEqual(recorded.requests.filter((url) => !inside(url)), []);
   const hostile = () => document.querySelectorAll("body script, body img, [onerror]").length;
   assert.equal(await page.evaluate(hostile), 0);
 }

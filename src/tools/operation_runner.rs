@@ -16,8 +16,7 @@ use crate::operations::validation::ValidatedArguments;
 use crate::operations::{CompletedCall, OperationExecutor, PagedCall, PagingStop, is_paged, price};
 use crate::render::View;
 use exa_mcp_exa_client::blocking;
-use exa_mcp_model::Identity;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{Identity, Operation};
 use exa_mcp_text::sanitize::clean_json;
 
 /// Maximum characters of a single text in a response.
@@ -30,8 +29,8 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) struct CallOutput {
     pub(super) response: Value,
     pub(super) arguments: Map<String, Value>,
-    /// Fields about work that was started, such as how to follow it.
-    pub(super) work: Map<String, Value>,
+    /// Fields about a job that was started, such as how to follow it.
+    pub(super) job_fields: Map<String, Value>,
     pub(super) warnings: Vec<String>,
     /// The progress reported so far.
     pub(super) progress: f64,
@@ -42,15 +41,15 @@ impl CallOutput {
         Self {
             response,
             arguments,
-            work: Map::new(),
+            job_fields: Map::new(),
             warnings: Vec::new(),
             progress: 0.0,
         }
     }
 }
 
-/// One run of a call of an operation.
-pub(super) struct OperationRun<'a> {
+/// Runs one call of an operation.
+pub(super) struct OperationRunner<'a> {
     pub(super) tools: &'a ToolExecutor,
     context: &'a ToolContext,
     pub(super) call: &'a OperationCall,
@@ -58,7 +57,7 @@ pub(super) struct OperationRun<'a> {
     pub(super) owner: &'a Identity,
 }
 
-impl<'a> OperationRun<'a> {
+impl<'a> OperationRunner<'a> {
     pub(super) fn new(
         tools: &'a ToolExecutor,
         context: &'a ToolContext,
@@ -101,7 +100,7 @@ impl<'a> OperationRun<'a> {
         &self,
         store: &'s dyn exa_mcp_store::Store,
     ) -> Option<SharedCache<'s>> {
-        SharedCache::of(store, self.tools.cache().limits())
+        SharedCache::open(store, self.tools.cache().limits())
     }
 
     /// Renders the cached result with an id, from this server or another.
@@ -159,7 +158,7 @@ impl<'a> OperationRun<'a> {
             // Polling survives a restart; reading a stream of events does not.
             checked.arguments.shift_remove("stream");
         }
-        let before = polling.existing_work(&checked.arguments).await;
+        let before = polling.existing_jobs(&checked.arguments).await;
         let call_error = |error| ToolError::from_call_error(operation, error);
         let progress = &self.context.progress;
         let mut warnings = Vec::new();
@@ -168,8 +167,8 @@ impl<'a> OperationRun<'a> {
                 .max_useful_results(sent_filters)
                 .unwrap_or(MAX_ENTRIES);
             let max = max.min(MAX_ENTRIES);
-            let caller = self.tools.caller();
-            let paged = caller.send_all(operation, checked, max, progress).await;
+            let executor = self.tools.operation_executor();
+            let paged = executor.send_all(operation, checked, max, progress).await;
             let mut paged = paged.map_err(call_error)?;
             warnings.extend(pagination_warning(operation, &mut paged, max));
             paged.call
@@ -181,11 +180,11 @@ impl<'a> OperationRun<'a> {
                 ));
             }
             let sent = task.is_some().then(|| checked.arguments.clone());
-            let (caller, lost) = match (self.caller(), task) {
-                (caller, Some(_)) => caller.holding_lost_reservation(),
-                (caller, None) => (caller, LostReservation::default()),
+            let (executor, lost) = match (self.operation_executor(), task) {
+                (executor, Some(_)) => executor.holding_lost_reservation(),
+                (executor, None) => (executor, LostReservation::default()),
             };
-            match caller.send(operation, checked, progress).await {
+            match executor.send(operation, checked, progress).await {
                 Ok(called) => called,
                 Err(error) => return polling.recover_start(sent, error, lost).await,
             }
@@ -202,18 +201,18 @@ impl<'a> OperationRun<'a> {
         let mut output = CallOutput {
             warnings,
             progress,
-            ..CallOutput::new(sanitized(response.value).await, arguments)
+            ..CallOutput::new(sanitize_response(response.value).await, arguments)
         };
         polling.follow_new(before, &mut output).await?;
         Ok(output)
     }
 
     /// Returns the executor for the call, with access to the folders of its client.
-    fn caller(&self) -> OperationExecutor {
-        let caller = self.tools.caller();
+    fn operation_executor(&self) -> OperationExecutor {
+        let executor = self.tools.operation_executor();
         match &self.context.folders {
-            Some(folders) => caller.with_folders(folders.and(caller.folders())),
-            None => caller.clone(),
+            Some(folders) => executor.with_folders(folders.and(executor.folders())),
+            None => executor.clone(),
         }
     }
 }
@@ -254,7 +253,7 @@ fn is_cacheable(operation: &Operation) -> bool {
 }
 
 /// Removes hidden characters from the texts of a response.
-pub(super) async fn sanitized(mut response: Value) -> Value {
+pub(super) async fn sanitize_response(mut response: Value) -> Value {
     let is_large = blocking::is_large_value(&response);
     blocking::run(is_large, || {
         clean_json(&mut response, MAX_TEXT_CHARS);

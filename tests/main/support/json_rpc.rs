@@ -1,10 +1,10 @@
-//! What may stand on a line of the server's standard output.
+//! Validates JSON-RPC messages.
 
 use serde_json::Value;
 
-/// Reads a line and checks that it is a JSON-RPC message, or a batch of them, and nothing else.
+/// Parses a line, which must be one JSON-RPC message or a batch of messages.
 #[track_caller]
-pub(crate) fn message(line: &[u8]) -> Value {
+pub(crate) fn parse(line: &[u8]) -> Value {
     let value = serde_json::from_slice(line);
     let value: Value = value.unwrap_or_else(|error| {
         panic!("{error} in {:?}", String::from_utf8_lossy(line));
@@ -19,8 +19,7 @@ pub(crate) fn message(line: &[u8]) -> Value {
     value
 }
 
-/// An answer has an id and either a result or an error, a notification has a method, a question to the
-/// client has both.
+/// Asserts that a message is a response, a notification or a request.
 #[track_caller]
 fn check(message: &Value) {
     let fields = message.as_object().expect("an object");

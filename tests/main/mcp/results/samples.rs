@@ -1,8 +1,8 @@
-//! One answer of each kind, small enough to read.
+//! One small sample response of each kind.
 
 use serde_json::{Value, json};
 
-/// A text of several paragraphs, well longer than what `standard` shows of one.
+/// Returns a text of several paragraphs, longer than the excerpt of level `standard`.
 pub(super) fn long_text(topic: &str) -> String {
     let paragraph = |number: usize| {
         format!(
@@ -27,7 +27,7 @@ fn page(host: &str, topic: &str, date: &str, score: f64) -> Value {
     })
 }
 
-/// What a search finds, with everything about each page.
+/// A search with all fields of each result.
 pub(super) fn pages() -> Value {
     json!({
         "requestId": "b5947044c4b78efa9552a7c89b306d95", "resolvedSearchType": "neural", "searchTime": 812.5,
@@ -40,7 +40,7 @@ pub(super) fn pages() -> Value {
     })
 }
 
-/// Pages that were read, one of them in vain.
+/// Page contents, one of which failed.
 pub(super) fn contents() -> Value {
     json!({
         "requestId": "e492118ccdedcba5088bfc4357a8a125",
@@ -53,7 +53,7 @@ pub(super) fn contents() -> Value {
     })
 }
 
-/// A question with its answer.
+/// A response of the `answer` operation.
 pub(super) fn answer() -> Value {
     json!({
         "requestId": "c1", "answer": "Heat pumps move heat; they do not make it. [1] They work in the cold as well. [2]",
@@ -65,7 +65,7 @@ pub(super) fn answer() -> Value {
     })
 }
 
-/// A finished research task; its dates are numbers.
+/// A completed research task with numeric dates.
 pub(super) fn research() -> Value {
     let report = [long_text("heat pumps"), long_text("gas heating")].join("\n\n");
     json!({
@@ -77,7 +77,7 @@ pub(super) fn research() -> Value {
     })
 }
 
-/// A finished run of an agent.
+/// A completed agent run.
 pub(super) fn run() -> Value {
     json!({
         "id": "agent_run_01", "object": "agent_run", "status": "completed", "stopReason": null,
@@ -111,7 +111,7 @@ fn item(number: usize, name: &str) -> Value {
     })
 }
 
-/// Items of a webset with what was found out about them; there are more.
+/// Webset items with enrichments, with a next page.
 pub(super) fn items() -> Value {
     json!({"data": [item(1, "Acme"), item(2, "Borealis")], "hasMore": true, "nextCursor": "cursor_2"})
 }
@@ -133,7 +133,7 @@ pub(super) fn webset() -> Value {
     })
 }
 
-/// A list of records without addresses.
+/// A list of records without URLs.
 pub(super) fn websets() -> Value {
     let mut other = webset();
     other["id"] = json!("webset_2");
@@ -142,7 +142,7 @@ pub(super) fn websets() -> Value {
     json!({"data": [webset(), other], "hasMore": false, "nextCursor": null})
 }
 
-/// Something that happened.
+/// A list of events.
 pub(super) fn events() -> Value {
     json!({"data": [
         {"id": "event_2", "object": "event", "type": "webset.idle", "data": webset(), "createdAt": "2024-05-10T08:31:00.000Z"},
@@ -150,7 +150,7 @@ pub(super) fn events() -> Value {
     ], "hasMore": false, "nextCursor": null})
 }
 
-/// A run of a monitor that failed.
+/// A failed monitor run.
 pub(super) fn monitor_runs() -> Value {
     json!({"data": [{
         "id": "run_1", "monitorId": "monitor_1", "status": "failed", "output": null, "failReason": "the search found nothing",

@@ -1,4 +1,4 @@
-"""What the server asks of the Python SDK's client, in each of its modes."""
+"""Sampling, elicitation, roots and logging with the Python SDK, in each of its modes."""
 
 import json
 import os
@@ -32,18 +32,18 @@ def mode(request):
     return request.param
 
 
-def connect(mode, env=None, **powers):
+def connect(mode, env=None, **options):
     arguments = [*ARGUMENTS, "--tools", "default,assist"]
     environment = {**os.environ, **(env or {})}
     server = StdioServerParameters(command=COMMAND, args=arguments, env=environment)
-    return Client(server, mode=mode, read_timeout_seconds=30, **powers)
+    return Client(server, mode=mode, read_timeout_seconds=30, **options)
 
 
-def calling(asked):
-    """A model that calls the tool it is given."""
+def tool_calling_model(requests):
+    """Returns the callback of a model that calls the given tool."""
 
     async def answer(_context, params):
-        asked.append(params)
+        requests.append(params)
         suggestions = [{"description": "CEO", "format": "text", "why": "Whom to write to"}]
         call = types.ToolUseContent(
             type="tool_use",
@@ -58,29 +58,29 @@ def calling(asked):
     return answer
 
 
-def eliciting(asked, *results):
-    """A user who gives these answers in turn."""
+def eliciting_user(requests, *results):
+    """Returns the callback of a user who gives these results in order."""
     results = list(results)
 
     async def answer(_context, params):
-        asked.append(params)
+        requests.append(params)
         return results.pop(0)
 
     return answer
 
 
 async def test_the_model_calls_the_tool(mode):
-    asked = []
+    requests = []
     with_tools = types.SamplingCapability(tools=types.SamplingToolsCapability())
-    powers = {"sampling_callback": calling(asked), "sampling_capabilities": with_tools}
-    async with connect(mode, **powers) as client:
+    options = {"sampling_callback": tool_calling_model(requests), "sampling_capabilities": with_tools}
+    async with connect(mode, **options) as client:
         result = await client.call_tool(*SUGGEST)
     assert result.structured_content["source"] == "client_model_with_tool"
     assert result.structured_content["results"][0]["description"] == "CEO"
-    assert [params.tool_choice.mode for params in asked] == ["required"]
+    assert [params.tool_choice.mode for params in requests] == ["required"]
 
 
-async def test_a_model_without_tools_writes(mode):
+async def test_a_model_without_tools_writes_text(mode):
     async def write(_context, params):
         assert params.tools is None
         text = types.TextContent(type="text", text='[{"description": "CTO", "format": "text"}]')
@@ -92,17 +92,17 @@ async def test_a_model_without_tools_writes(mode):
 
 
 async def test_a_missing_argument_is_filled_in(mode):
-    asked = []
+    requests = []
     given = types.ElicitResult(action="accept", content={"websetId": "ws_of_nobody"})
-    async with connect(mode, elicitation_callback=eliciting(asked, given)) as client:
+    async with connect(mode, elicitation_callback=eliciting_user(requests, given)) as client:
         result = await client.call_tool(*GET_WEBSET)
     assert "ws_of_nobody" in result.content[0].text
-    assert asked[0].requested_schema["required"] == ["websetId"]
+    assert requests[0].requested_schema["required"] == ["websetId"]
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_user_who_says_no_ends_the_call(mode, action):
-    callback = eliciting([], types.ElicitResult(action=action))
+async def test_a_declined_elicitation_ends_the_call(mode, action):
+    callback = eliciting_user([], types.ElicitResult(action=action))
     async with connect(mode, elicitation_callback=callback) as client:
         result = await client.call_tool(*GET_WEBSET)
     assert result.is_error is True
@@ -111,20 +111,20 @@ async def test_a_user_who_says_no_ends_the_call(mode, action):
 
 
 async def test_deletions_are_confirmed(mode):
-    asked = []
+    requests = []
     answers = [
         types.ElicitResult(action="accept", content={"confirm": choice})
         for choice in (False, True)
     ]
     call = {"operation": "websets.delete", "args": {"websetId": "ws_of_nobody"}}
     env = {"EXA_MCP_CONFIRM_DELETES": "true"}
-    async with connect(mode, env, elicitation_callback=eliciting(asked, *answers)) as client:
+    async with connect(mode, env, elicitation_callback=eliciting_user(requests, *answers)) as client:
         names = [
             (await client.call_tool("manage_websets", call)).structured_content["error"]["name"]
             for _ in range(2)
         ]
     assert names == ["OPERATION_CANCELLED", "RESOURCE_NOT_FOUND"]
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def enter(url, key):
@@ -137,10 +137,10 @@ def enter(url, key):
 
 
 async def test_a_missing_key_is_entered_on_a_page(mode):
-    asked = []
+    requests = []
 
     async def visit(_context, params):
-        asked.append(params)
+        requests.append(params)
         enter(params.url, "any-key-will-do")
         return types.ElicitResult(action="accept")
 
@@ -148,7 +148,7 @@ async def test_a_missing_key_is_entered_on_a_page(mode):
     async with connect(mode, env, elicitation_callback=visit) as client:
         result = await client.call_tool(CALLS["good"]["name"], CALLS["good"].get("arguments"))
     assert result.is_error is False, result.content
-    assert [params.mode for params in asked] == ["url"]
+    assert [params.mode for params in requests] == ["url"]
 
 
 async def test_a_file_inside_a_root_is_imported(mode, tmp_path):
@@ -171,17 +171,17 @@ async def test_a_file_inside_a_root_is_imported(mode, tmp_path):
     assert outside.is_error is True
 
 
-async def test_messages_come_where_a_level_is_set(mode):
+async def test_messages_are_sent_once_a_level_is_set(mode):
     messages = []
 
-    async def keep(params):
+    async def record(params):
         messages.append(params)
 
     call = (CALLS["good"]["name"], {**CALLS["good"].get("arguments", {}), "fresh": True})
-    async with connect(mode, logging_callback=keep) as client:
+    async with connect(mode, logging_callback=record) as client:
         await client.call_tool(*call)
     assert messages == []
-    async with connect(mode, logging_callback=keep, log_level="debug") as client:
+    async with connect(mode, logging_callback=record, log_level="debug") as client:
         if mode == "legacy":
             await client.set_logging_level("debug")
         await client.call_tool(*call)

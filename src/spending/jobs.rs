@@ -1,4 +1,4 @@
-//! Polls open runs until they finish, so that they are charged even if nobody waits for them.
+//! Polls open jobs until they finish, so that they are charged even if nobody waits for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,68 +8,69 @@ use tokio::time::{Instant, sleep};
 
 use crate::operations::price::{self, MicroDollars};
 use crate::operations::{OperationError, OperationExecutor, RemoteJob};
-use exa_mcp_accounts::budget::{BudgetLedger, RunRecord};
+use exa_mcp_accounts::budget::{BudgetLedger, JobRecord};
 use exa_mcp_exa_client::ExaErrorKind;
 
-/// The pause before the first poll, and the longest one between two. A caller that waits for the run polls more
+/// The pause before the first poll, and the longest one between two. A caller that waits for the job polls more
 /// often, and the ledger sees those responses too.
 const INITIAL_PAUSE: Duration = Duration::from_secs(2);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Consecutive "not found" responses after which a run is charged at its reservation.
+/// Consecutive "not found" responses after which a job is charged at its reservation.
 const MAX_MISSES: u32 = 5;
 
-/// The longest time that a run is polled.
-const MAX_RUN: Duration = Duration::from_secs(48 * 60 * 60);
+/// The longest time that a job is polled.
+const MAX_DURATION: Duration = Duration::from_secs(48 * 60 * 60);
 
-/// Runs that are polled concurrently.
+/// Jobs that are polled concurrently.
 const MAX_CONCURRENT_POLLS: usize = 8;
 
-/// Polls the open runs of a ledger, forever. The executor must not charge for its requests: polling is free.
-pub(crate) async fn follow_runs(ledger: Arc<BudgetLedger>, executor: OperationExecutor) {
-    let Some(mut runs) = ledger.runs_to_follow() else {
+/// Polls the open jobs of a ledger, forever. The executor must not charge for its requests: polling is free.
+pub(crate) async fn follow_jobs(ledger: Arc<BudgetLedger>, executor: OperationExecutor) {
+    let Some(mut jobs) = ledger.jobs_to_follow() else {
         return;
     };
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_POLLS));
-    while let Some(open) = runs.recv().await {
+    while let Some(record) = jobs.recv().await {
         let (ledger, executor, permits) =
             (Arc::clone(&ledger), executor.clone(), Arc::clone(&permits));
         tokio::spawn(async move {
-            let cost = poll_until_done(&ledger, &executor, &permits, &open.run).await;
-            ledger.charge_run(&open.run.key, cost).await;
+            let cost = poll_until_done(&ledger, &executor, &permits, &record).await;
+            ledger.charge_job(&record.key, cost).await;
         });
     }
 }
 
-/// Polls each open run of a ledger once, and charges those that have finished.
-pub(crate) async fn check_runs(ledger: &BudgetLedger, executor: &OperationExecutor) {
-    for run in ledger.open_runs() {
-        let Some(job) = RemoteJob::from_poll(&run.get_operation, run.arguments.clone()) else {
+/// Polls each open job of a ledger once, and charges those that have finished.
+pub(crate) async fn check_jobs(ledger: &BudgetLedger, executor: &OperationExecutor) {
+    for record in ledger.open_jobs() {
+        let Some(job) = RemoteJob::from_poll(&record.get_operation, record.arguments.clone())
+        else {
             continue;
         };
         if let Ok(state) = job.poll(executor).await
             && state.is_final
         {
             let cost = price::actual(&state.response).map(MicroDollars::micro);
-            ledger.charge_run(&run.key, cost).await;
+            ledger.charge_job(&record.key, cost).await;
         }
     }
 }
 
-/// Polls a run until it finishes and returns its cost; `None` if the cost is unknown.
+/// Polls a job until it finishes and returns its cost; `None` if the cost is unknown.
 async fn poll_until_done(
     ledger: &BudgetLedger,
     executor: &OperationExecutor,
     permits: &Semaphore,
-    run: &RunRecord,
+    record: &JobRecord,
 ) -> Option<u64> {
-    let job = RemoteJob::from_poll(&run.get_operation, run.arguments.clone())?;
+    let job = RemoteJob::from_poll(&record.get_operation, record.arguments.clone())?;
     let started = Instant::now();
     let (mut pause, mut misses) = (INITIAL_PAUSE, 0);
     loop {
         sleep(pause).await;
-        // Another request may have seen the final state and charged the run.
-        if !ledger.follows(&run.key) {
+        // Another request may have seen the final state and charged the job.
+        if !ledger.follows(&record.key) {
             return None;
         }
         let polled = {
@@ -80,7 +81,10 @@ async fn poll_until_done(
             Ok(state) if state.is_final || state.is_blocked => {
                 let cost = price::actual(&state.response).map(MicroDollars::micro);
                 if cost.is_none() {
-                    tracing::info!(run = run.key, "the run finished without reporting its cost");
+                    tracing::info!(
+                        run = record.key,
+                        "the run finished without reporting its cost"
+                    );
                 }
                 return cost;
             }
@@ -89,7 +93,7 @@ async fn poll_until_done(
                 misses += 1;
                 if misses >= MAX_MISSES {
                     tracing::warn!(
-                        run = run.key,
+                        run = record.key,
                         "Exa does not know the run; charged at its reservation"
                     );
                     return None;
@@ -97,9 +101,9 @@ async fn poll_until_done(
             }
             Err(_) => {}
         }
-        if started.elapsed() > MAX_RUN {
+        if started.elapsed() > MAX_DURATION {
             tracing::warn!(
-                run = run.key,
+                run = record.key,
                 "the run does not finish; charged at its reservation"
             );
             return None;

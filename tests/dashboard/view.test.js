@@ -1,23 +1,23 @@
-// What the page shows, and to whom.
+// The content of the page, and signing in.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { IMAGE, SCRIPT, assertClean, attacked, inTable, rowOf } from "./attacked.js";
+import { IMAGE, SCRIPT, assertClean, startHostileServer, inTable, rowOf } from "./hostile_users.js";
 import { ADMIN, Caller, admin, enter, open, serve, signIn } from "./support.js";
 
 let here;
 
 before(async () => {
-  here = await attacked();
+  here = await startHostileServer();
 });
 
 after(() => here?.stop());
 
 describe("signing in", () => {
   for (const path of ["/admin", "/admin/"]) {
-    test(`${path} asks for a token and says why one is no good`, async () => {
-      const { page, seen } = await open(here.browser.context, here.server, path);
+    test(`${path} asks for a token and explains why one is rejected`, async () => {
+      const { page, recorded } = await open(here.browser.context, here.server, path);
       await signIn(page, "no-such-token");
       const problem = page.locator("#sign-in-problem");
       await problem.getByText("Unauthorized: Invalid or missing authentication token.").waitFor();
@@ -27,29 +27,29 @@ describe("signing in", () => {
       await signIn(page, "tökén-☃");
       await problem.getByText("characters that tokens cannot contain").waitFor();
       assert.equal(await page.locator("#dashboard").isVisible(), false);
-      // Browsers tell of refused requests by themselves; there is nothing else.
-      assert.ok(seen.errors.every((error) => error.startsWith("Failed to load resource")), seen.errors.join());
-      assert.equal(seen.errors.length, 2);
-      seen.errors.length = 0;
-      await assertClean(page, seen);
+      // Browsers log rejected requests themselves; there must be nothing else.
+      assert.ok(recorded.errors.every((error) => error.startsWith("Failed to load resource")), recorded.errors.join());
+      assert.equal(recorded.errors.length, 2);
+      recorded.errors.length = 0;
+      await assertClean(page, recorded);
       await page.close();
     });
   }
 
-  test("the token is in the tab alone, and gone after signing out", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+  test("the token is stored in the tab only, and removed after signing out", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
-    const kept = await page.evaluate(() => ({
+    const stored = await page.evaluate(() => ({
       local: JSON.stringify(localStorage),
       session: JSON.stringify(sessionStorage),
       address: location.href,
       history: JSON.stringify(history.state),
       page: document.documentElement.outerHTML + [...document.querySelectorAll("input")].map((input) => input.value),
     }));
-    for (const [place, text] of Object.entries(kept)) assert.ok(!text.includes(ADMIN), place);
-    assert.deepEqual([kept.local, kept.session], ["{}", "{}"]);
+    for (const [place, text] of Object.entries(stored)) assert.ok(!text.includes(ADMIN), place);
+    assert.deepEqual([stored.local, stored.session], ["{}", "{}"]);
     assert.deepEqual(await here.browser.context.cookies(), []);
-    assert.ok(seen.requests.every((url) => !url.includes(ADMIN)));
+    assert.ok(recorded.requests.every((url) => !url.includes(ADMIN)));
 
     const { page: other } = await open(here.browser.context, here.server);
     await other.getByLabel("Admin token").waitFor();
@@ -66,17 +66,17 @@ describe("signing in", () => {
     await page.reload();
     await page.getByLabel("Admin token").waitFor();
     assert.equal(await page.locator("#dashboard").isVisible(), false);
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
   test("without tokens there is nothing to administer", async () => {
     const free = await serve({});
     try {
-      const { page, seen } = await open(here.browser.context, free);
+      const { page, recorded } = await open(here.browser.context, free);
       await page.getByRole("heading", { name: "Nothing to administer" }).waitFor();
       assert.equal(await page.getByLabel("Admin token").isVisible(), false);
-      assert.deepEqual(seen.errors, []);
+      assert.deepEqual(recorded.errors, []);
       await page.close();
     } finally {
       await free.stop();
@@ -84,10 +84,10 @@ describe("signing in", () => {
   });
 });
 
-describe("what is shown", () => {
-  test("charts and tables have the figures of the API, and names stay names", async () => {
+describe("content", () => {
+  test("charts and tables have the figures of the API, and names are escaped", async () => {
     const { days } = await admin(here.server, "/admin/usage?days=30");
-    const { page, seen } = await open(here.browser.context, here.server);
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     const today = days[0];
     const users = today.byUser;
@@ -119,13 +119,13 @@ describe("what is shown", () => {
     await page.getByLabel("Period").selectOption("7");
     await page.locator("#by-day .bar").nth(7).waitFor({ state: "detached" });
     assert.equal(await page.locator("#by-day .bar").count(), 7);
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("tokens, keys and state are as the API says", async () => {
+  test("tokens, keys and state match the API", async () => {
     const { tokens } = await admin(here.server, "/admin/tokens");
-    const { page, seen } = await open(here.browser.context, here.server);
+    const { page, recorded } = await open(here.browser.context, here.server);
     await enter(page);
     assert.equal(await inTable(page, "tokens-table").count(), tokens.filter((token) => token.isActive).length);
     const token = tokens.find((candidate) => candidate.userId === IMAGE);
@@ -147,18 +147,18 @@ describe("what is shown", () => {
     assert.match(facts, /Storeok.*store\.db/);
     const all = await page.content();
     assert.ok(!all.includes("image-token-of-the-tests"));
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("what goes on is asked for again, but not while nobody looks", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+  test("the state is polled, but not while the page is hidden", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await page.clock.install();
     await page.reload();
     await enter(page);
     const sessions = page.locator(".tile", { hasText: "Sessions" }).locator("dd");
     const open0 = parseInt(await sessions.textContent(), 10);
-    await new Caller(here.server, "image-token-of-the-tests").begin();
+    await new Caller(here.server, "image-token-of-the-tests").initialize();
     await page.clock.runFor(5_000);
     await sessions.getByText(String(open0 + 1)).waitFor();
 
@@ -168,20 +168,20 @@ describe("what is shown", () => {
         document.dispatchEvent(new Event("visibilitychange"));
       }, hidden);
     await hide(true);
-    // What was asked for at the very moment may still be under way.
+    // A request from that moment may still be running.
     await page.clock.runFor(10_000);
-    seen.requests.length = 0;
+    recorded.requests.length = 0;
     await page.clock.runFor(120_000);
-    assert.deepEqual(seen.requests, []);
+    assert.deepEqual(recorded.requests, []);
     const again = page.waitForRequest(/\/admin\/state$/);
     await hide(false);
     await again;
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 
-  test("it fits a narrow screen and follows the colours of the system", async () => {
-    const { page, seen } = await open(here.browser.context, here.server);
+  test("the page fits a narrow screen and follows the colour scheme of the system", async () => {
+    const { page, recorded } = await open(here.browser.context, here.server);
     await page.setViewportSize({ width: 360, height: 720 });
     await enter(page);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -190,7 +190,7 @@ describe("what is shown", () => {
     const light = await colour();
     await page.emulateMedia({ colorScheme: "dark" });
     assert.notEqual(await colour(), light);
-    await assertClean(page, seen);
+    await assertClean(page, recorded);
     await page.close();
   });
 });

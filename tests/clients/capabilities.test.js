@@ -1,4 +1,4 @@
-// What the server asks of the TypeScript SDK's client: its model, its user, its folders.
+// Sampling, elicitation, roots and logging with the TypeScript SDK.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import {
 
 import { args, calls, command } from "./support.js";
 
-/** Connects a client with handlers for what the server may ask; it keeps what it was asked. */
+/** Connects a client with handlers for the server's requests, and records the requests. */
 async function connect({ options = [], env = {}, sample, elicit, roots } = {}) {
   const all = [...args, "--tools", "default,assist", ...options];
   const environment = { ...process.env, ...env };
@@ -30,24 +30,24 @@ async function connect({ options = [], env = {}, sample, elicit, roots } = {}) {
   if (elicit) capabilities.elicitation = { form: {}, url: {} };
   if (roots) capabilities.roots = { listChanged: true };
   const client = new Client({ name: "test", version: "1.0.0" }, { capabilities });
-  const asked = [];
+  const requests = [];
   const handler = (schema, answer) =>
     client.setRequestHandler(schema, (request) => {
-      asked.push(request);
+      requests.push(request);
       return answer(request.params);
     });
   if (sample) handler(CreateMessageRequestSchema, sample);
   if (elicit) handler(ElicitRequestSchema, elicit);
   if (roots) handler(ListRootsRequestSchema, roots);
   await client.connect(transport);
-  return { client, asked };
+  return { client, requests };
 }
 
 const suggest = { name: "suggest_enrichments", arguments: { description: "AI startups" } };
 const getWebset = { name: "manage_websets", arguments: { operation: "websets.get" } };
 
-/** A message of a model that calls the tool. */
-const calling = (params) => ({
+/** Returns the response of a model that calls the tool. */
+const toolUseResponse = (params) => ({
   role: "assistant",
   model: "test-model",
   stopReason: "toolUse",
@@ -63,23 +63,23 @@ const calling = (params) => ({
 
 describe("sampling", () => {
   test("the model calls the tool", async () => {
-    const { client, asked } = await connect({ sample: calling });
+    const { client, requests } = await connect({ sample: toolUseResponse });
     const { structuredContent } = await client.callTool(suggest);
     assert.equal(structuredContent.source, "client_model_with_tool");
     assert.equal(structuredContent.model, "test-model");
     assert.equal(structuredContent.results[0].description, "CEO");
-    assert.equal(asked[0].params.toolChoice.mode, "required");
+    assert.equal(requests[0].params.toolChoice.mode, "required");
     await client.close();
   });
 
-  test("a refusal leads to built-in suggestions", async () => {
+  test("a rejection leads to built-in suggestions", async () => {
     const sample = () => {
       throw Object.assign(new Error("User rejected sampling request"), { code: -1 });
     };
-    const { client, asked } = await connect({ sample });
+    const { client, requests } = await connect({ sample });
     const { structuredContent } = await client.callTool(suggest);
     assert.equal(structuredContent.source, "built_in");
-    assert.equal(asked.length, 1);
+    assert.equal(requests.length, 1);
     await client.close();
   });
 });
@@ -87,10 +87,10 @@ describe("sampling", () => {
 describe("elicitation", () => {
   test("a missing argument is filled in", async () => {
     const elicit = () => ({ action: "accept", content: { websetId: "ws_of_nobody" } });
-    const { client, asked } = await connect({ elicit });
+    const { client, requests } = await connect({ elicit });
     const result = await client.callTool(getWebset);
     assert.match(result.content[0].text, /ws_of_nobody/);
-    assert.deepEqual(asked[0].params.requestedSchema.required, ["websetId"]);
+    assert.deepEqual(requests[0].params.requestedSchema.required, ["websetId"]);
     await client.close();
   });
 
@@ -108,12 +108,12 @@ describe("elicitation", () => {
   test("deletions are confirmed", async () => {
     const answers = [false, true];
     const elicit = () => ({ action: "accept", content: { confirm: answers.shift() } });
-    const { client, asked } = await connect({ elicit, env: { EXA_MCP_CONFIRM_DELETES: "true" } });
+    const { client, requests } = await connect({ elicit, env: { EXA_MCP_CONFIRM_DELETES: "true" } });
     const args = { operation: "websets.delete", args: { websetId: "ws_of_nobody" } };
     const call = () => client.callTool({ name: "manage_websets", arguments: args });
     assert.equal((await call()).structuredContent.error.name, "OPERATION_CANCELLED");
     assert.equal((await call()).structuredContent.error.name, "RESOURCE_NOT_FOUND");
-    assert.equal(asked.length, 2);
+    assert.equal(requests.length, 2);
     await client.close();
   });
 });
@@ -139,14 +139,14 @@ describe("a missing key", () => {
       await enter(url, "any-key-will-do");
       return { action: "accept" };
     };
-    const { client, asked } = await connect({ elicit, env });
+    const { client, requests } = await connect({ elicit, env });
     const result = await client.callTool(calls.good);
     assert.equal(result.isError, false, result.content[0].text);
-    assert.equal(asked.length, 1);
+    assert.equal(requests.length, 1);
     await client.close();
   });
 
-  test("that comes late is the error of the protocol", async () => {
+  test("that is late causes the error of the protocol", async () => {
     const elicit = () => ({ action: "accept" });
     const late = { ...env, EXA_MCP_CLIENT_TIMEOUT: "1" };
     const { client } = await connect({ elicit, env: late });
@@ -169,7 +169,7 @@ describe("roots", () => {
     writeFileSync(join(folder, "list.csv"), "name,url\nAcme,https://acme.example\n");
     let open = [folder];
     const roots = () => ({ roots: open.map((it) => ({ uri: pathToFileURL(it).href })) });
-    const { client, asked } = await connect({ roots });
+    const { client, requests } = await connect({ roots });
     const filePath = join(folder, "list.csv");
     const args = { title: "Companies", filePath, entity: { type: "company" } };
     const call = () =>
@@ -182,14 +182,14 @@ describe("roots", () => {
     open = [];
     await client.sendRootsListChanged();
     assert.equal((await call()).isError, true);
-    assert.equal(asked.length, 2);
+    assert.equal(requests.length, 2);
     await client.close();
     rmSync(folder, { recursive: true });
   });
 });
 
 describe("logging", () => {
-  test("messages come once a level is set", async () => {
+  test("messages are sent once a level is set", async () => {
     const { client } = await connect();
     const messages = [];
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {

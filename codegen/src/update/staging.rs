@@ -1,0 +1,73 @@
+//! Generates from new specs without touching the repository.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::error::UpdateError;
+use crate::diff::OperationSnapshots;
+use crate::load::Document;
+use crate::{Design, GeneratedOutput};
+
+/// Everything that the new specs result in.
+pub(super) struct StagedOutput {
+    /// The generated files.
+    pub(super) output: GeneratedOutput,
+    /// The snapshots among them, by operation name.
+    pub(super) snapshots: OperationSnapshots,
+    design: Design,
+}
+
+impl StagedOutput {
+    /// Returns the specs with their overlays applied.
+    pub(super) fn documents(&self) -> Vec<&Document> {
+        self.design.documents.values().collect()
+    }
+}
+
+/// Generates from a copy of `data_design` in which `files` are replaced.
+pub(super) fn generate(
+    data_design: &Path,
+    files: &BTreeMap<String, String>,
+) -> Result<StagedOutput, UpdateError> {
+    let temporary = tempfile::tempdir().map_err(UpdateError::reading(std::env::temp_dir()))?;
+    let copy = temporary.path().join("data-design");
+    copy_folder(data_design, &copy)?;
+    for (name, text) in files {
+        let path = copy.join(name);
+        std::fs::write(&path, text).map_err(UpdateError::reading(&path))?;
+    }
+    let output = crate::generate(temporary.path())?;
+    let design = crate::read(&copy)?;
+    Ok(StagedOutput {
+        snapshots: snapshots(&output),
+        output,
+        design,
+    })
+}
+
+fn snapshots(output: &GeneratedOutput) -> OperationSnapshots {
+    let files = output.files.iter();
+    let snapshots = files.filter_map(|(name, text)| {
+        name.strip_prefix("codegen-snapshots/operations/")?;
+        let snapshot: Value = serde_json::from_str(text).ok()?;
+        let operation = snapshot.get("name")?.as_str()?.to_owned();
+        Some((operation, snapshot))
+    });
+    snapshots.collect()
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), UpdateError> {
+    std::fs::create_dir_all(to).map_err(UpdateError::reading(to))?;
+    for entry in std::fs::read_dir(from).map_err(UpdateError::reading(from))? {
+        let path = entry.map_err(UpdateError::reading(from))?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_folder(&path, &target)?;
+        } else {
+            std::fs::copy(&path, &target).map_err(UpdateError::reading(&path))?;
+        }
+    }
+    Ok(())
+}
