@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::constructs;
 use crate::project::{Project, serve_once, stderr};
 use crate::support::repository;
 
@@ -34,6 +35,7 @@ fn exports() -> Value {
 
 fn change_websets(spec: &mut Value) {
     spec["paths"]["/v0/websets/{webset}/exports"] = json!({"post": exports()});
+    constructs::add(spec);
     // Remove two operations that the surface names, and a field that a marker reads.
     let paths = spec["paths"].as_object_mut().unwrap();
     paths.shift_remove("/v0/webhooks/{id}/attempts").unwrap();
@@ -128,6 +130,7 @@ fn a_changed_spec_needs_no_code_changes() {
     check_renamed_property(&project);
     check_declared_error(&project);
     check_diff_report(&project);
+    constructs::check(&project);
 }
 
 fn check_registry(project: &Project) {
@@ -138,7 +141,7 @@ fn check_registry(project: &Project) {
             .iter()
             .find(|operation| operation["name"] == name)
     };
-    assert_eq!(operations.len(), 68);
+    assert_eq!(operations.len(), 68 + constructs::COUNT);
     assert!(find("enrichments.cancel").is_none() && find("webhooks.list_attempts").is_none());
     let exports = find("exports.create").unwrap();
     assert_eq!(
