@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ScriptedClient, no_requests};
+use super::{ScriptedClient, VERSIONS, no_requests};
 use crate::support::{Program, STATELESS_VERSION};
 
 const ALL_VERSIONS: [&str; 5] = [
@@ -38,7 +38,7 @@ fn client_without_capabilities_gets_no_requests() {
 
 #[test]
 fn missing_key_is_explained_in_text() {
-    for version in ALL_VERSIONS {
+    for version in VERSIONS {
         let program = Program::new([]).env_remove("EXA_API_KEY");
         let mut client =
             ScriptedClient::new(program, version, json!({"elicitation": {"form": {}}}));
