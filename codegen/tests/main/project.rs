@@ -43,6 +43,7 @@ impl Project {
         for file in ["Cargo.toml", "Cargo.lock", "build.rs", "codegen/Cargo.toml"] {
             std::fs::copy(repository().join(file), root.join(file)).unwrap();
         }
+        change_version(&root);
         Self {
             root,
             target: base.join("target"),
@@ -91,6 +92,26 @@ impl Project {
         files.sort();
         files
     }
+}
+
+/// Gives the packages of the copy another version. Cargo would otherwise take its crates for those of this
+/// workspace, as both have the same build folder.
+fn change_version(root: &Path) {
+    let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
+    let changed = concat!("version = \"", env!("CARGO_PKG_VERSION"), "+copy\"");
+    let manifest = root.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(manifest, text.replacen(version, changed, 1)).unwrap();
+    let lock = root.join("Cargo.lock");
+    let text = std::fs::read_to_string(&lock).unwrap();
+    let packages = text.split("\n\n").map(|package| {
+        if package.contains("\nsource = ") {
+            package.to_owned()
+        } else {
+            package.replace(version, changed)
+        }
+    });
+    std::fs::write(lock, packages.collect::<Vec<_>>().join("\n\n")).unwrap();
 }
 
 fn collect_files(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
