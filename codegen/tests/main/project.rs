@@ -36,6 +36,7 @@ impl Project {
             "crates",
             "data-design",
             "generated",
+            "packaging",
             "codegen-snapshots",
         ] {
             copy_dir(&repository().join(folder), &root.join(folder));
