@@ -125,24 +125,24 @@ fn is_equivalent(one: &Value, other: &Value) -> bool {
     }
 }
 
-#[allow(clippy::unwrap_used)]
+/// Returns how the jobs of an operation are found again.
 #[cfg(test)]
-pub(super) mod tests {
+pub(super) fn lookup_of(start: &str) -> &'static JobLookup {
+    let behavior = super::super::find(start).map(|operation| &operation.behavior);
+    let long_running = behavior.and_then(|behavior| behavior.long_running.as_ref());
+    long_running
+        .and_then(|job| job.find.as_ref())
+        .unwrap_or_else(|| unreachable!("`{start}` starts a job that can be found"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use serde_json::json;
 
     use super::super::super::find as operation;
     use super::*;
-
-    /// Returns how the jobs of an operation are found again.
-    pub(in crate::operations::remote_job) fn lookup_of(start: &str) -> &'static JobLookup {
-        let long_running = operation(start)
-            .unwrap()
-            .behavior
-            .long_running
-            .as_ref()
-            .unwrap();
-        long_running.find.as_ref().unwrap()
-    }
 
     fn compared(start: &str, sent: Value, entry: Value) -> JobMatch {
         let sent = sent.as_object().unwrap();

@@ -305,7 +305,7 @@ fn created(find: &JobLookup, entry: &Value) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::super::matching::tests::lookup_of;
+    use super::super::matching::lookup_of;
     use super::*;
 
     #[test]
