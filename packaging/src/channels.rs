@@ -146,9 +146,11 @@ fn bundle(manifest: &Manifest, target: &Target) -> Value {
     })
 }
 
-fn agent_plugin(manifest: &Manifest) -> Value {
+/// Returns what both kinds of plugins say about the program, and a field of their own.
+fn plugin(manifest: &Manifest, own: (&str, Value)) -> Value {
+    let (key, value) = own;
     json!({
-        "$schema": PLUGIN_SCHEMA,
+        key: value,
         "name": manifest.name,
         "version": manifest.version,
         "description": manifest.description,
@@ -157,6 +159,10 @@ fn agent_plugin(manifest: &Manifest) -> Value {
         "license": manifest.license,
         "keywords": manifest.keywords,
     })
+}
+
+fn agent_plugin(manifest: &Manifest) -> Value {
+    plugin(manifest, ("$schema", json!(PLUGIN_SCHEMA)))
 }
 
 fn agent_plugin_servers(manifest: &Manifest) -> Value {
@@ -169,16 +175,10 @@ fn agent_plugin_servers(manifest: &Manifest) -> Value {
 fn claude_plugin(manifest: &Manifest) -> Value {
     let (command, arguments) = npx(manifest);
     let server = json!({ "command": command, "args": arguments, "env": secrets(manifest) });
-    json!({
-        "name": manifest.name,
-        "version": manifest.version,
-        "description": manifest.description,
-        "author": author(manifest),
-        "repository": manifest.repository,
-        "license": manifest.license,
-        "keywords": manifest.keywords,
-        "mcpServers": { &manifest.server_name: server },
-    })
+    plugin(
+        manifest,
+        ("mcpServers", json!({ &manifest.server_name: server })),
+    )
 }
 
 fn claude_marketplace(manifest: &Manifest) -> Value {

@@ -17,10 +17,9 @@ function steps(name) {
   return blocks.map(([, block]) => block.trim());
 }
 
-/** Returns the first id that an operation of this kind returned. */
-function findId(result) {
-  const text = JSON.stringify(result.structuredContent ?? {}) + result.content.map(({ text }) => text ?? "").join("\n");
-  return text;
+/** Returns all that a result shows, in which the ids of later steps are found. */
+function shownText(result) {
+  return JSON.stringify(result.structuredContent ?? {}) + result.content.map(({ text }) => text ?? "").join("\n");
 }
 
 const PATTERNS = {
@@ -41,13 +40,13 @@ for (const name of readdirSync(folder)) {
         args: { search: { query: "AI startups in Berlin", count: 3 } },
         wait_seconds: 60,
       });
-      known.WEBSET_ID = findId(result).match(PATTERNS.WEBSET_ID)[1];
+      known.WEBSET_ID = shownText(result).match(PATTERNS.WEBSET_ID)[1];
     }
     for (const block of calls) {
       const call = JSON.parse(block.replace(/\b[A-Z]+_ID\b/g, (key) => known[key] ?? key));
       const result = await callTool(server, call.name, call.arguments);
       assert.ok(!result.isError, `${block}\n${JSON.stringify(result)}`);
-      const text = findId(result);
+      const text = shownText(result);
       for (const [key, pattern] of Object.entries(PATTERNS)) {
         known[key] ??= text.match(pattern)?.[1];
         if (known[key] === undefined) delete known[key];
