@@ -3,37 +3,50 @@
 //! Every operation of the Exa API with the glue that calls its client.
 use exa_mcp_exa_client::CallContext;
 use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
-use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
-/// Exa Search API
+use exa_mcp_exa_client::QueryStyle;
+use exa_mcp_model::{Api, Argument, EmbeddedJson, KeyKind, Operation, RequestBody};
+/// Exa Public API
 pub static SEARCH: Api = Api {
     name: "search",
     base_url: "https://api.exa.ai",
-    version: "1.2.0",
+    version: "2.0.0",
+    key: KeyKind::Api,
+    admin_only: false,
 };
-/// Exa Websets API
+/// Team Management API
+pub static TEAM: Api = Api {
+    name: "team",
+    base_url: "https://admin-api.exa.ai",
+    version: "1.0.0",
+    key: KeyKind::Service,
+    admin_only: true,
+};
+/// Exa Public API
 pub static WEBSETS: Api = Api {
     name: "websets",
     base_url: "https://api.exa.ai",
-    version: "0",
+    version: "2.0.0",
+    key: KeyKind::Api,
+    admin_only: false,
 };
 /// All operations, sorted by name.
-pub static OPERATIONS: [Operation; 69] = [
+pub static OPERATIONS: [Operation; 82] = [
     Operation {
         name: "agent.monitors.backtests.create",
         api: &SEARCH,
         domain: "agent.monitors",
         method: "POST",
         path: "/agent/monitors/backtest",
-        summary: "Create a backtest",
+        summary: "Try an agent monitor over a past period",
         description: "Beta. Starts an asynchronous trial of entities and fields over a past period, without creating a monitor; poll agent.monitors.backtests.get for the result.",
         deprecated: false,
-        signature: "agent.monitors.backtests.create(entities[{name, domain, description?}], fields[{name, description, type?}], startTime?, endTime?)",
+        signature: "agent.monitors.backtests.create(entities[{name, domain, description?}], fields[{name, description, type?}], startTime, endTime)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
             Argument::body("entities", true),
             Argument::body("fields", true),
-            Argument::body("startTime", false),
-            Argument::body("endTime", false),
+            Argument::body("startTime", true),
+            Argument::body("endTime", true),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -55,7 +68,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "GET",
         path: "/agent/monitors/backtest/{id}",
-        summary: "Get a backtest",
+        summary: "Get the result of a backtest",
         description: "Beta. Returns status and, once completed, the result of a backtest; gives 404 after expiresAt.",
         deprecated: false,
         signature: "agent.monitors.backtests.get(backtestId)",
@@ -76,7 +89,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "GET",
         path: "/agent/monitors/{id}/changes",
-        summary: "List changes seen by an agent monitor",
+        summary: "List what has changed, to read on from last time",
         description: "Beta. Lists changes of values in order, page by page; keep nextCursor to read on later.",
         deprecated: false,
         signature: "agent.monitors.changes.list(monitorId, cursor?, limit?, since?)",
@@ -102,7 +115,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "POST",
         path: "/agent/monitors",
-        summary: "Create an agent monitor",
+        summary: "Keep facts about entities up to date on a schedule",
         description: "Beta. Creates a monitor that keeps the given fields of the given entities up to date; every refresh is billed until the monitor is deleted.",
         deprecated: false,
         signature: "agent.monitors.create(cadence, entities[{name, domain, description?}], fields[{name, description, type?}])",
@@ -129,7 +142,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "DELETE",
         path: "/agent/monitors/{id}",
-        summary: "Delete an agent monitor",
+        summary: "Delete an agent monitor for good",
         description: "Beta. Permanently deletes a monitor with its values and ends its refreshes.",
         deprecated: false,
         signature: "agent.monitors.delete(monitorId)",
@@ -150,7 +163,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "POST",
         path: "/agent/monitors/{id}/entities",
-        summary: "Add entities to an agent monitor",
+        summary: "Watch more entities with an agent monitor",
         description: "Beta. Adds entities to watch to an existing monitor.",
         deprecated: false,
         signature: "agent.monitors.entities.add(monitorId, entities[{name, domain, description?}])",
@@ -175,7 +188,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "GET",
         path: "/agent/monitors/{id}/entities",
-        summary: "List entities and values of an agent monitor",
+        summary: "List the watched entities with their current values",
         description: "Beta. Lists the watched entities with the current value of every field, page by page.",
         deprecated: false,
         signature: "agent.monitors.entities.list(monitorId, cursor?, limit?, since?)",
@@ -199,7 +212,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "GET",
         path: "/agent/monitors/{id}",
-        summary: "Get an agent monitor",
+        summary: "Get the settings and progress of an agent monitor",
         description: "Beta. Returns settings, progress and usage of a monitor; values come from agent.monitors.entities.list.",
         deprecated: false,
         signature: "agent.monitors.get(monitorId)",
@@ -220,7 +233,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.monitors",
         method: "GET",
         path: "/agent/monitors",
-        summary: "List agent monitors",
+        summary: "List agent monitors, to find the id of one",
         description: "Beta. Lists agent monitors of the account page by page.",
         deprecated: false,
         signature: "agent.monitors.list(cursor?, limit?)",
@@ -242,8 +255,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "POST",
         path: "/agent/runs/{id}/cancel",
-        summary: "Cancel an agent run",
-        description: "Aborts a queued or running agent run; work done so far is dropped. To keep it, use agent.runs.stop.",
+        summary: "Cancel an agent run that is no longer needed",
+        description: "Aborts a queued or running agent run; work done so far is dropped but billed. To keep it, use agent.runs.stop.",
         deprecated: false,
         signature: "agent.runs.cancel(runId)",
         arguments: &[Argument::path("runId", "id", &["id"])],
@@ -260,21 +273,21 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "POST",
         path: "/agent/runs",
-        summary: "Create an agent run",
-        description: "Starts an asynchronous, billed agent run that researches the web and can fill a schema; poll agent.runs.get until the status is completed, failed or cancelled.",
+        summary: "Start an agent run for research that takes many steps",
+        description: "Starts a billed agent run, which searches and reads the web on its own and can fill a schema. It takes minutes; poll agent.runs.get until the status is completed, failed or cancelled. For one lookup, search or answer is faster and cheaper.",
         deprecated: false,
-        signature: "agent.runs.create(query, systemPrompt?, input?, outputSchema?, effort?, budget?, previousRunId?, metadata?, dataSources[{provider}]?, userIdentifier?, stream?)",
+        signature: "agent.runs.create(query, effort?, outputSchema?, input?, systemPrompt?, budget?, dataSources[{provider}]?, previousRunId?, metadata?, userIdentifier?, stream?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
+            Argument::body("budget", false),
+            Argument::body("dataSources", false),
+            Argument::body("effort", false),
+            Argument::body("input", false),
+            Argument::body("metadata", false),
+            Argument::body("outputSchema", false),
+            Argument::body("previousRunId", false),
             Argument::body("query", true),
             Argument::body("systemPrompt", false),
-            Argument::body("input", false),
-            Argument::body("outputSchema", false),
-            Argument::body("effort", false),
-            Argument::body("budget", false),
-            Argument::body("previousRunId", false),
-            Argument::body("metadata", false),
-            Argument::body("dataSources", false),
             Argument::body("userIdentifier", false),
             Argument::server("stream"),
         ],
@@ -294,7 +307,7 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "DELETE",
         path: "/agent/runs/{id}",
-        summary: "Delete an agent run",
+        summary: "Delete an agent run for good",
         description: "Permanently deletes an agent run together with its output.",
         deprecated: false,
         signature: "agent.runs.delete(runId)",
@@ -312,21 +325,22 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "GET",
         path: "/agent/runs/{id}/events",
-        summary: "List events of an agent run",
-        description: "Lists what happened during an agent run page by page, to follow progress or debug.",
+        summary: "List the events of an agent run, to follow or debug it",
+        description: "Lists the stored events of an agent run page by page. Not available to teams with zero data retention.",
         deprecated: false,
-        signature: "agent.runs.events.list(runId, cursor?, limit?)",
+        signature: "agent.runs.events.list(runId, limit?, cursor?)",
         arguments: &[
             Argument::path("runId", "id", &["id"]),
-            Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
+            Argument::query("cursor", "cursor", false),
+            Argument::header("lastEventId", "Last-Event-ID", false, &[]),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.events.list.input.json"),
         output_schema: include_str!("schemas/agent.runs.events.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.runs.events.list.json")),
     },
     Operation {
         name: "agent.runs.get",
@@ -334,8 +348,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "GET",
         path: "/agent/runs/{id}",
-        summary: "Get an agent run",
-        description: "Returns status, cost and, once finished, the output of an agent run.",
+        summary: "Get the status and output of an agent run",
+        description: "Returns status, cost and, once finished, the output of an agent run. Poll it while the status is queued or running.",
         deprecated: false,
         signature: "agent.runs.get(runId)",
         arguments: &[Argument::path("runId", "id", &["id"])],
@@ -352,13 +366,13 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "GET",
         path: "/agent/runs",
-        summary: "List agent runs",
-        description: "Lists agent runs of the account page by page.",
+        summary: "List agent runs, to find an earlier one",
+        description: "Lists the agent runs of the team with status, cost and output, page by page.",
         deprecated: false,
-        signature: "agent.runs.list(cursor?, limit?)",
+        signature: "agent.runs.list(limit?, cursor?)",
         arguments: &[
-            Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
+            Argument::query("cursor", "cursor", false),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.list.input.json"),
@@ -373,8 +387,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "agent.runs",
         method: "POST",
         path: "/agent/runs/{id}/stop",
-        summary: "Stop an agent run early",
-        description: "Asks a running agent run to wrap up and return what it has. Only for runs with effort ultra.",
+        summary: "End an agent run early and keep what it found",
+        description: "Ends a run with effort ultra or max and keeps what it has found; usage so far is billed. A finished run is returned unchanged. agent.runs.cancel drops the work instead.",
         deprecated: false,
         signature: "agent.runs.stop(runId)",
         arguments: &[
@@ -399,16 +413,16 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search",
         method: "POST",
         path: "/answer",
-        summary: "Answer a question",
-        description: "Searches the web and returns a direct answer with citations; set stream for incremental delivery or outputSchema for structured data.",
+        summary: "Answer a question from the web, with citations",
+        description: "Searches the web and writes one answer with its sources. Use it when the answer itself is wanted; use search for the pages, and agent.runs.create for research that takes many steps.",
         deprecated: false,
         signature: "answer(query, text?, outputSchema?, systemPrompt?, model?, userLocation?, stream?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
+            Argument::body("outputSchema", false),
             Argument::body("query", true),
             Argument::body("stream", false),
             Argument::body("text", false),
-            Argument::body("outputSchema", false),
             Argument::body("model", false),
             Argument::body("systemPrompt", false),
             Argument::body("userLocation", false),
@@ -425,13 +439,124 @@ pub static OPERATIONS: [Operation; 69] = [
         behavior: EmbeddedJson::new(include_str!("behavior/answer.json")),
     },
     Operation {
+        name: "batches.cancel",
+        api: &SEARCH,
+        domain: "batches",
+        method: "POST",
+        path: "/batches/{id}/cancel",
+        summary: "Cancel a batch that is no longer needed",
+        description: "Beta, enterprise teams only. Starts no further requests of a batch; running ones end first. Safe to repeat; fails once the batch is completed or expired.",
+        deprecated: false,
+        signature: "batches.cancel(batchId)",
+        arguments: &[
+            Argument::path("batchId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
+        ],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/batches.cancel.input.json"),
+        output_schema: include_str!("schemas/batches.cancel.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "batches.create",
+        api: &SEARCH,
+        domain: "batches",
+        method: "POST",
+        path: "/batches",
+        summary: "Run many searches or agent runs as one job",
+        description: "Beta, enterprise teams only. Starts many searches or agent runs as one job, each billed as usual; poll batches.get until the status is completed, cancelled or expired.",
+        deprecated: false,
+        signature: "batches.create(requests[{customId, method, url, body}], metadata?)",
+        arguments: &[
+            Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
+            Argument::body("requests", true),
+            Argument::body("metadata", false),
+        ],
+        body: RequestBody::Fields {
+            required: true,
+            closed: false,
+        },
+        input_schema: include_str!("schemas/batches.create.input.json"),
+        output_schema: include_str!("schemas/batches.create.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new(include_str!("behavior/batches.create.json")),
+    },
+    Operation {
+        name: "batches.delete",
+        api: &SEARCH,
+        domain: "batches",
+        method: "DELETE",
+        path: "/batches/{id}",
+        summary: "Delete a batch that has ended",
+        description: "Beta, enterprise teams only. Deletes a batch that has ended, with its results.",
+        deprecated: false,
+        signature: "batches.delete(batchId)",
+        arguments: &[
+            Argument::path("batchId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
+        ],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/batches.delete.input.json"),
+        output_schema: include_str!("schemas/batches.delete.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "batches.get",
+        api: &SEARCH,
+        domain: "batches",
+        method: "GET",
+        path: "/batches/{id}",
+        summary: "Get the status of a batch and where its results are",
+        description: "Beta, enterprise teams only. Returns status, counts and, once finished, the address of the results.",
+        deprecated: false,
+        signature: "batches.get(batchId)",
+        arguments: &[
+            Argument::path("batchId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
+        ],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/batches.get.input.json"),
+        output_schema: include_str!("schemas/batches.get.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "batches.list",
+        api: &SEARCH,
+        domain: "batches",
+        method: "GET",
+        path: "/batches",
+        summary: "List batches, to find an earlier one",
+        description: "Beta, enterprise teams only. Lists batches page by page, newest first; with status completed by expiry.",
+        deprecated: false,
+        signature: "batches.list(cursor?, limit?, status?)",
+        arguments: &[
+            Argument::query("cursor", "cursor", false),
+            Argument::query("limit", "limit", false),
+            Argument::query("status", "status", false),
+            Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
+        ],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/batches.list.input.json"),
+        output_schema: include_str!("schemas/batches.list.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
         name: "enrichments.cancel",
         api: &WEBSETS,
         domain: "enrichments",
         method: "POST",
         path: "/websets/v0/websets/{webset}/enrichments/{id}/cancel",
-        summary: "Cancel an enrichment",
-        description: "Stop a running enrichment for good; results already found stay.",
+        summary: "Stop a running enrichment",
+        description: "Stops a running enrichment for good; results already found stay.",
         deprecated: false,
         signature: "enrichments.cancel(websetId, enrichmentId)",
         arguments: &[
@@ -451,16 +576,16 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "enrichments",
         method: "POST",
         path: "/websets/v0/websets/{webset}/enrichments",
-        summary: "Create an enrichment",
-        description: "Add a column to a webset: the described piece of information is looked up for every present and future item in the background.",
+        summary: "Add a column to a webset",
+        description: "Looks up the described piece of information for every present and future item, in the background; the results appear on the items.",
         deprecated: false,
         signature: "enrichments.create(websetId, description, format?, options[{label}]?, metadata?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::body("description", true),
             Argument::body("format", false),
-            Argument::body("options", false),
             Argument::body("metadata", false),
+            Argument::body("options", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -478,8 +603,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "enrichments",
         method: "DELETE",
         path: "/websets/v0/websets/{webset}/enrichments/{id}",
-        summary: "Delete an enrichment",
-        description: "Delete an enrichment: running work stops and its results disappear from every item.",
+        summary: "Delete an enrichment with its results",
+        description: "Permanently deletes an enrichment; running work stops, and its results disappear from every item.",
         deprecated: false,
         signature: "enrichments.delete(websetId, enrichmentId)",
         arguments: &[
@@ -499,8 +624,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "enrichments",
         method: "GET",
         path: "/websets/v0/websets/{webset}/enrichments/{id}",
-        summary: "Get an enrichment",
-        description: "Fetch the definition and status of an enrichment; its results are on the items.",
+        summary: "Get the status of an enrichment",
+        description: "Returns definition and status of an enrichment; its results are on the items.",
         deprecated: false,
         signature: "enrichments.get(websetId, enrichmentId)",
         arguments: &[
@@ -520,17 +645,17 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "enrichments",
         method: "PATCH",
         path: "/websets/v0/websets/{webset}/enrichments/{id}",
-        summary: "Update an enrichment",
-        description: "Change the task, format, options or metadata of an enrichment; only fields given are changed.",
+        summary: "Change what an enrichment looks for",
+        description: "Changes description, format, options or metadata of an enrichment; omitted fields stay.",
         deprecated: false,
-        signature: "enrichments.update(websetId, enrichmentId, description?, format?, options[{label}]?, metadata?)",
+        signature: "enrichments.update(websetId, enrichmentId, description?, format?, metadata?, options[{label}]?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
             Argument::body("description", false),
             Argument::body("format", false),
-            Argument::body("options", false),
             Argument::body("metadata", false),
+            Argument::body("options", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -548,8 +673,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "events",
         method: "GET",
         path: "/websets/v0/events/{id}",
-        summary: "Get an event",
-        description: "Fetch one event with the resource it is about.",
+        summary: "Get one event with its resource",
+        description: "Returns one event with the resource it is about.",
         deprecated: false,
         signature: "events.get(eventId)",
         arguments: &[Argument::path("eventId", "id", &["id"])],
@@ -566,8 +691,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "events",
         method: "GET",
         path: "/websets/v0/events",
-        summary: "List events",
-        description: "List what happened to websets, searches, items, imports and monitors, page by page; filter by type and time.",
+        summary: "List what happened to websets and their parts",
+        description: "Lists the events of websets, searches, items, imports and monitors, page by page; filter by type and time. Use it to catch up without a webhook.",
         deprecated: false,
         signature: "events.list(cursor?, limit?, types?, createdBefore?, createdAfter?)",
         arguments: &[
@@ -590,27 +715,26 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search",
         method: "POST",
         path: "/findSimilar",
-        summary: "Find pages similar to a URL",
-        description: "Returns web pages whose meaning is close to that of the page at a given URL, with optional contents. Deprecated by the official clients; prefer search with a query that describes the page.",
+        summary: "Find pages similar to a URL; use search instead",
+        description: "Returns pages whose meaning is close to that of a given page. Deprecated; use search with a query that describes the page.",
         deprecated: true,
-        signature: "find_similar(url, numResults?, contents?, includeDomains?, excludeDomains?, excludeSourceDomain?, category?, startPublishedDate?, endPublishedDate?, includeText?, excludeText?, context?, moderation?, flags?)",
+        signature: "find_similar(url, numResults?, contents?, includeDomains?, excludeDomains?, excludeSourceDomain?, category?, endPublishedDate?, startPublishedDate?, userLocation?, flags?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
-            Argument::body("url", true),
-            Argument::body("excludeSourceDomain", false),
             Argument::body("category", false),
-            Argument::body("numResults", false),
-            Argument::body("includeDomains", false),
-            Argument::body("excludeDomains", false),
-            Argument::body("startCrawlDate", false),
+            Argument::body("contents", false),
             Argument::body("endCrawlDate", false),
-            Argument::body("startPublishedDate", false),
             Argument::body("endPublishedDate", false),
+            Argument::body("excludeDomains", false),
+            Argument::body("excludeSourceDomain", false),
+            Argument::body("includeDomains", false),
+            Argument::body("numResults", false),
+            Argument::body("startCrawlDate", false),
+            Argument::body("startPublishedDate", false),
+            Argument::body("url", true),
+            Argument::body("userLocation", false),
             Argument::body("includeText", false),
             Argument::body("excludeText", false),
-            Argument::body("context", false),
-            Argument::body("moderation", false),
-            Argument::body("contents", false),
             Argument::body("flags", false),
         ],
         body: RequestBody::Fields {
@@ -629,27 +753,28 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search",
         method: "POST",
         path: "/contents",
-        summary: "Get page contents",
-        description: "Fetches text, highlights, summaries, links and subpages of known URLs from cache or by a live crawl. Check statuses: single URLs can fail while the call succeeds.",
+        summary: "Read web pages whose URLs are known",
+        description: "Returns text, highlights, summaries, links or subpages of the given URLs, from the cache or by a live crawl; text if nothing else is asked for. Check statuses: single URLs can fail while the call succeeds.",
         deprecated: false,
-        signature: "get_contents(urls, text?, highlights?, summary?, maxAgeHours?, livecrawlTimeout?, subpages?, subpageTarget?, extras?, flags?, userIdentifier?, metadata?, context?, snapshotAsOf?, filterEmptyResults?)",
+        signature: "get_contents(urls?, text?, highlights?, summary?, maxAgeHours?, livecrawlTimeout?, subpages?, subpageTarget?, extras?, compliance?, ids?, flags?, userIdentifier?, metadata?, snapshotAsOf?, filterEmptyResults?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
-            Argument::body("urls", true),
+            Argument::body("compliance", false),
             Argument::body("ids", false),
+            Argument::body("urls", false),
             Argument::body("flags", false),
             Argument::body("userIdentifier", false),
             Argument::body("metadata", false),
-            Argument::body("text", false),
+            Argument::body("context", false),
+            Argument::body("extras", false),
             Argument::body("highlights", false),
             Argument::body("livecrawl", false),
             Argument::body("livecrawlTimeout", false),
             Argument::body("maxAgeHours", false),
-            Argument::body("subpages", false),
             Argument::body("subpageTarget", false),
-            Argument::body("extras", false),
-            Argument::body("context", false),
+            Argument::body("subpages", false),
             Argument::body("summary", false),
+            Argument::body("text", false),
             Argument::body("snapshotAsOf", false),
             Argument::body("filterEmptyResults", false),
         ],
@@ -669,18 +794,18 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "imports",
         method: "POST",
         path: "/websets/v0/imports",
-        summary: "Create an import",
-        description: "Import a CSV file of your own records. With `csvContent` or `filePath` the file is counted and uploaded. Without them, give `size`, `count` and `format`, then PUT the raw CSV to the returned `uploadUrl` within one hour, without an API key. Processing starts after the upload.",
+        summary: "Import a CSV file of your own records",
+        description: "Imports records that websets can load, search in or exclude. With `csvContent` or `filePath` the file is counted and uploaded. Without them, give `size`, `count` and `format`, then PUT the raw CSV to the returned `uploadUrl` within one hour, without an API key.",
         deprecated: false,
-        signature: "imports.create(entity, csvContent?, filePath?, size?, count?, title?, format?, metadata?, csv?)",
+        signature: "imports.create(entity, csvContent?, filePath?, count?, csv?, format?, metadata?, size?, title?)",
         arguments: &[
-            Argument::body("size", true).unless(&["csvContent", "filePath"]),
             Argument::body("count", true).unless(&["csvContent", "filePath"]),
-            Argument::body("title", false),
+            Argument::body("csv", false),
+            Argument::body("entity", true),
             Argument::body("format", true).unless(&["csvContent", "filePath"]),
             Argument::body("metadata", false),
-            Argument::body("entity", true),
-            Argument::body("csv", false),
+            Argument::body("size", true).unless(&["csvContent", "filePath"]),
+            Argument::body("title", false),
             Argument::server("csvContent"),
             Argument::server("filePath"),
         ],
@@ -700,8 +825,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "imports",
         method: "DELETE",
         path: "/websets/v0/imports/{id}",
-        summary: "Delete an import",
-        description: "Delete an import and the records uploaded for it.",
+        summary: "Delete an import for good",
+        description: "Permanently deletes an import and the records uploaded for it.",
         deprecated: false,
         signature: "imports.delete(importId)",
         arguments: &[Argument::path("importId", "id", &["id"])],
@@ -718,8 +843,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "imports",
         method: "GET",
         path: "/websets/v0/imports/{id}",
-        summary: "Get an import",
-        description: "Fetch one import; poll it until its status is neither `pending` nor `processing`.",
+        summary: "Get the status of an import",
+        description: "Returns one import; poll it while its status is `pending` or `processing`.",
         deprecated: false,
         signature: "imports.get(importId)",
         arguments: &[Argument::path("importId", "id", &["id"])],
@@ -736,8 +861,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "imports",
         method: "GET",
         path: "/websets/v0/imports",
-        summary: "List imports",
-        description: "List the imports of your team, page by page.",
+        summary: "List imports, to find the id of one",
+        description: "Lists the imports of the team, page by page.",
         deprecated: false,
         signature: "imports.list(cursor?, limit?)",
         arguments: &[
@@ -757,8 +882,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "imports",
         method: "PATCH",
         path: "/websets/v0/imports/{id}",
-        summary: "Update an import",
-        description: "Change the title or metadata of an import.",
+        summary: "Rename an import or change its metadata",
+        description: "Changes the title or metadata of an import; omitted fields stay.",
         deprecated: false,
         signature: "imports.update(importId, metadata?, title?)",
         arguments: &[
@@ -782,8 +907,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "items",
         method: "DELETE",
         path: "/websets/v0/websets/{webset}/items/{id}",
-        summary: "Delete an item",
-        description: "Remove one item, with its enrichment results, from a webset.",
+        summary: "Remove an item from a webset",
+        description: "Permanently removes one item, with its enrichment results, from a webset.",
         deprecated: false,
         signature: "items.delete(websetId, itemId)",
         arguments: &[
@@ -803,8 +928,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "items",
         method: "GET",
         path: "/websets/v0/websets/{webset}/items/{id}",
-        summary: "Get an item",
-        description: "Fetch one item of a webset with its properties, criterion evaluations and enrichment results.",
+        summary: "Get one item of a webset",
+        description: "Returns one item with its properties, evaluations and enrichment results.",
         deprecated: false,
         signature: "items.get(websetId, itemId)",
         arguments: &[
@@ -824,8 +949,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "items",
         method: "GET",
         path: "/websets/v0/websets/{webset}/items",
-        summary: "List items",
-        description: "List the items of a webset, page by page, with evaluations and enrichment results. More items may arrive while the webset is running.",
+        summary: "List the items of a webset with their enrichment results",
+        description: "Lists the items of a webset with evaluations and enrichment results, page by page. More may arrive while the webset is running.",
         deprecated: false,
         signature: "items.list(websetId, cursor?, limit?, sourceId?)",
         arguments: &[
@@ -847,15 +972,15 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "POST",
         path: "/websets/v0/monitors",
-        summary: "Create a monitor",
-        description: "Schedule a recurring search that keeps a webset up to date, on a cron cadence.",
+        summary: "Keep a webset up to date on a schedule",
+        description: "Creates a monitor that repeats a search for new items of a webset, on a cron schedule. For a search without a webset, use search_monitors.create.",
         deprecated: false,
-        signature: "monitors.create(websetId, cadence{cron, timezone?}, behavior{type, config{count, query?, criteria?, entity?}}, metadata?)",
+        signature: "monitors.create(behavior{type, config{count, behavior?, criteria?, entity?}}, cadence{cron, timezone?}, websetId, metadata?)",
         arguments: &[
-            Argument::body("websetId", true),
-            Argument::body("cadence", true),
             Argument::body("behavior", true),
+            Argument::body("cadence", true),
             Argument::body("metadata", false),
+            Argument::body("websetId", true),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -873,8 +998,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "DELETE",
         path: "/websets/v0/monitors/{id}",
-        summary: "Delete a monitor",
-        description: "Delete a monitor; its schedule ends and the webset itself stays.",
+        summary: "Delete a webset's monitor for good",
+        description: "Permanently deletes a monitor; its schedule ends and the webset stays. To keep it for later, disable it with monitors.update.",
         deprecated: false,
         signature: "monitors.delete(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
@@ -891,8 +1016,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "GET",
         path: "/websets/v0/monitors/{id}",
-        summary: "Get a monitor",
-        description: "Fetch one monitor with its schedule, last run and next run time.",
+        summary: "Get the schedule and last run of a webset's monitor",
+        description: "Returns one monitor with its schedule, last run and next run time.",
         deprecated: false,
         signature: "monitors.get(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
@@ -909,8 +1034,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "GET",
         path: "/websets/v0/monitors",
-        summary: "List monitors",
-        description: "List monitors page by page, for all websets or for one.",
+        summary: "List the monitors that keep websets up to date",
+        description: "Lists monitors page by page, of all websets or of one.",
         deprecated: false,
         signature: "monitors.list(cursor?, limit?, websetId?)",
         arguments: &[
@@ -931,8 +1056,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "GET",
         path: "/websets/v0/monitors/{monitor}/runs/{id}",
-        summary: "Get a monitor run",
-        description: "Fetch one run of a monitor with its status and, if it failed, the reason.",
+        summary: "Get one run of a webset's monitor",
+        description: "Returns one run of a monitor with its status and, if it failed, the reason.",
         deprecated: false,
         signature: "monitors.runs.get(monitorId, runId)",
         arguments: &[
@@ -952,8 +1077,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "GET",
         path: "/websets/v0/monitors/{monitor}/runs",
-        summary: "List monitor runs",
-        description: "List the past and current runs of a monitor.",
+        summary: "List the runs of a webset's monitor",
+        description: "Lists the past and current runs of a monitor, page by page.",
         deprecated: false,
         signature: "monitors.runs.list(monitorId, cursor?, limit?)",
         arguments: &[
@@ -974,16 +1099,16 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "monitors",
         method: "PATCH",
         path: "/websets/v0/monitors/{id}",
-        summary: "Update a monitor",
-        description: "Enable or disable a monitor, or change its schedule, search or metadata; only fields given are changed.",
+        summary: "Change, enable or disable a webset's monitor",
+        description: "Changes status, schedule, search or metadata of a monitor; omitted fields stay.",
         deprecated: false,
-        signature: "monitors.update(monitorId, status?, metadata?, cadence{cron, timezone?}?, behavior{type, config{count, query?, criteria?, entity?}}?)",
+        signature: "monitors.update(monitorId, status?, behavior{type, config{count, behavior?, criteria?, entity?}}?, cadence{cron, timezone?}?, metadata?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
-            Argument::body("status", false),
-            Argument::body("metadata", false),
-            Argument::body("cadence", false),
             Argument::body("behavior", false),
+            Argument::body("cadence", false),
+            Argument::body("metadata", false),
+            Argument::body("status", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1001,8 +1126,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "research",
         method: "POST",
         path: "/research/v1",
-        summary: "Create a research task",
-        description: "Starts an asynchronous, billed research task; poll research.get until it is completed, canceled or failed. The API is reported as retired; prefer agent.runs.create.",
+        summary: "Start a research task; retired, use agent.runs.create",
+        description: "Retired: Exa answers 410 RESEARCH_RETIRED; use agent.runs.create instead. Started an asynchronous research task, to be polled with research.get.",
         deprecated: true,
         signature: "research.create(instructions, model?, outputSchema?)",
         arguments: &[
@@ -1026,8 +1151,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "research",
         method: "GET",
         path: "/research/v1/{id}",
-        summary: "Get a research task",
-        description: "Returns status and, once completed, the result of a research task. The API is reported as retired; prefer agent.runs.get.",
+        summary: "Get a research task; retired, use agent.runs.get",
+        description: "Retired: Exa answers 410 RESEARCH_RETIRED; use agent.runs.get instead. Returned the status and, once completed, the result of a research task.",
         deprecated: true,
         signature: "research.get(researchId, stream?, events?)",
         arguments: &[
@@ -1048,8 +1173,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "research",
         method: "GET",
         path: "/research/v1",
-        summary: "List research tasks",
-        description: "Lists research tasks of the account page by page. The API is reported as retired; prefer agent.runs.list.",
+        summary: "List research tasks; retired, use agent.runs.list",
+        description: "Retired: Exa answers 410 RESEARCH_RETIRED; use agent.runs.list instead. Listed research tasks.",
         deprecated: true,
         signature: "research.list(cursor?, limit?)",
         arguments: &[
@@ -1069,37 +1194,37 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search",
         method: "POST",
         path: "/search",
-        summary: "Search the web",
-        description: "Finds web pages for a natural-language query and can return their text, highlights or summaries in the same call. Deep types also write a synthesized, cited output.",
+        summary: "Search the web for pages that match a query",
+        description: "Finds web pages for a query in natural language and can return their text, highlights or summaries in the same call. With a deep type or outputSchema it also writes a cited output.",
         deprecated: false,
-        signature: "search(query, numResults?, type?, category?, includeDomains?, excludeDomains?, startPublishedDate?, endPublishedDate?, contents?, additionalQueries?, outputSchema?, systemPrompt?, userLocation?, objective?, stream?, userIdentifier?, compliance?, includeText?, excludeText?, context?, moderation?, flags?)",
+        signature: "search(query, numResults?, type?, category?, includeDomains?, excludeDomains?, startPublishedDate?, endPublishedDate?, contents?, additionalQueries?, outputSchema?, systemPrompt?, userLocation?, compliance?, moderation?, stream?, flags?, objective?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
-            Argument::body("query", true),
             Argument::body("additionalQueries", false),
-            Argument::body("type", false),
-            Argument::body("outputSchema", false),
             Argument::body("category", false),
-            Argument::body("userLocation", false),
-            Argument::body("systemPrompt", false),
-            Argument::body("objective", false),
-            Argument::body("stream", false),
-            Argument::body("userIdentifier", false),
             Argument::body("compliance", false),
-            Argument::body("useAutoprompt", false),
-            Argument::body("numResults", false),
-            Argument::body("includeDomains", false),
-            Argument::body("excludeDomains", false),
-            Argument::body("startCrawlDate", false),
+            Argument::body("contents", false),
+            Argument::body("context", false),
             Argument::body("endCrawlDate", false),
-            Argument::body("startPublishedDate", false),
             Argument::body("endPublishedDate", false),
+            Argument::body("excludeDomains", false),
+            Argument::body("includeDomains", false),
+            Argument::body("moderation", false),
+            Argument::body("numResults", false),
+            Argument::body("outputSchema", false),
+            Argument::body("query", true),
+            Argument::body("startCrawlDate", false),
+            Argument::body("startPublishedDate", false),
+            Argument::body("stream", false),
+            Argument::body("systemPrompt", false),
+            Argument::body("type", false),
+            Argument::body("userLocation", false),
             Argument::body("includeText", false),
             Argument::body("excludeText", false),
-            Argument::body("context", false),
-            Argument::body("moderation", false),
-            Argument::body("contents", false),
             Argument::body("flags", false),
+            Argument::body("objective", false),
+            Argument::body("userIdentifier", false),
+            Argument::body("useAutoprompt", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1112,21 +1237,47 @@ pub static OPERATIONS: [Operation; 69] = [
         behavior: EmbeddedJson::new(include_str!("behavior/search.json")),
     },
     Operation {
+        name: "search_monitors.batch",
+        api: &SEARCH,
+        domain: "search_monitors",
+        method: "POST",
+        path: "/monitors/batch",
+        summary: "Pause, resume or delete many search monitors at once",
+        description: "Applies one action to all search monitors that match a filter. By default this is a dry run that only tells which monitors match; check ids, then repeat the call with dry_run false.",
+        deprecated: false,
+        signature: "search_monitors.batch(action, filter, dry_run?, limit?)",
+        arguments: &[
+            Argument::body("action", true),
+            Argument::body("dry_run", false),
+            Argument::body("filter", true),
+            Argument::body("limit", false),
+        ],
+        body: RequestBody::Fields {
+            required: true,
+            closed: false,
+        },
+        input_schema: include_str!("schemas/search_monitors.batch.input.json"),
+        output_schema: include_str!("schemas/search_monitors.batch.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new(include_str!("behavior/search_monitors.batch.json")),
+    },
+    Operation {
         name: "search_monitors.create",
         api: &SEARCH,
         domain: "search_monitors",
         method: "POST",
         path: "/monitors",
-        summary: "Create a search monitor",
-        description: "Creates a monitor that repeats a search on a schedule and sends new results to a webhook; every run is billed. Keep webhookSecret from the response, it is shown only once.",
+        summary: "Repeat a search on a schedule and report what is new",
+        description: "Creates a monitor that repeats a search on a schedule and posts new results to a webhook; every run is billed. Keep webhookSecret from the response, it is shown only once.",
         deprecated: false,
-        signature: "search_monitors.create(search{query, numResults?, includeDomains?, excludeDomains?}, webhook{url, events?}, name?, trigger{type, period}?, outputSchema?, metadata?)",
+        signature: "search_monitors.create(search{query, contents?, numResults?, includeDomains?}, webhook{url, events?}, trigger{type, period}?, outputSchema?, name?, metadata?)",
         arguments: &[
+            Argument::body("metadata", false),
             Argument::body("name", false),
+            Argument::body("outputSchema", false),
             Argument::body("search", true),
             Argument::body("trigger", false),
-            Argument::body("outputSchema", false),
-            Argument::body("metadata", false),
             Argument::body("webhook", true),
         ],
         body: RequestBody::Fields {
@@ -1145,8 +1296,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "DELETE",
         path: "/monitors/{id}",
-        summary: "Delete a search monitor",
-        description: "Permanently deletes a search monitor and ends its runs.",
+        summary: "Delete a search monitor for good",
+        description: "Permanently deletes a search monitor and ends its runs. To keep it for later, pause it with search_monitors.update.",
         deprecated: false,
         signature: "search_monitors.delete(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
@@ -1163,8 +1314,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "GET",
         path: "/monitors/{id}",
-        summary: "Get a search monitor",
-        description: "Returns settings and next run time of a search monitor.",
+        summary: "Get the settings of a search monitor",
+        description: "Returns settings, status and next run time of a search monitor; its results are in search_monitors.runs.list.",
         deprecated: false,
         signature: "search_monitors.get(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
@@ -1181,14 +1332,16 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "GET",
         path: "/monitors",
-        summary: "List search monitors",
-        description: "Lists search monitors of the account page by page, optionally by status.",
+        summary: "List search monitors, by status, name or metadata",
+        description: "Lists the search monitors of the team page by page; filter by status, name or metadata.",
         deprecated: false,
-        signature: "search_monitors.list(cursor?, limit?, status?)",
+        signature: "search_monitors.list(status?, cursor?, limit?, name?, metadata?)",
         arguments: &[
+            Argument::query("status", "status", false),
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
-            Argument::query("status", "status", false),
+            Argument::query("name", "name", false),
+            Argument::query("metadata", "metadata", false),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/search_monitors.list.input.json"),
@@ -1203,8 +1356,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "GET",
         path: "/monitors/{id}/runs/{runId}",
-        summary: "Get a run of a search monitor",
-        description: "Returns status and, once completed, the results of one run.",
+        summary: "Get one run of a search monitor",
+        description: "Returns status and, once completed, the results of one run of a search monitor.",
         deprecated: false,
         signature: "search_monitors.runs.get(monitorId, runId)",
         arguments: &[
@@ -1224,8 +1377,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "GET",
         path: "/monitors/{id}/runs",
-        summary: "List runs of a search monitor",
-        description: "Lists runs of a search monitor with their results page by page.",
+        summary: "List the runs of a search monitor with their results",
+        description: "Lists the runs of a search monitor with what each one found, page by page.",
         deprecated: false,
         signature: "search_monitors.runs.list(monitorId, cursor?, limit?)",
         arguments: &[
@@ -1266,18 +1419,18 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "search_monitors",
         method: "PATCH",
         path: "/monitors/{id}",
-        summary: "Update a search monitor",
-        description: "Changes the given settings of a search monitor; set status to pause or resume it.",
+        summary: "Change, pause or resume a search monitor",
+        description: "Changes the given settings of a search monitor and leaves the others; set status to pause or resume it.",
         deprecated: false,
-        signature: "search_monitors.update(monitorId, name?, status?, search?, trigger{type, period}?, outputSchema?, metadata?, webhook{url, events?}?)",
+        signature: "search_monitors.update(monitorId, status?, search?, trigger?, metadata?, name?, outputSchema?, webhook?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
-            Argument::body("name", false),
-            Argument::body("status", false),
-            Argument::body("search", false),
-            Argument::body("trigger", false),
-            Argument::body("outputSchema", false),
             Argument::body("metadata", false),
+            Argument::body("name", false),
+            Argument::body("outputSchema", false),
+            Argument::body("search", false),
+            Argument::body("status", false),
+            Argument::body("trigger", false),
             Argument::body("webhook", false),
         ],
         body: RequestBody::Fields {
@@ -1296,8 +1449,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "searches",
         method: "POST",
         path: "/websets/v0/websets/{webset}/searches/{id}/cancel",
-        summary: "Cancel a search",
-        description: "Stop a running search; items found so far stay in the webset.",
+        summary: "Stop a running search",
+        description: "Stops a running search of a webset; items found so far stay.",
         deprecated: false,
         signature: "searches.cancel(websetId, searchId)",
         arguments: &[
@@ -1317,23 +1470,23 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "searches",
         method: "POST",
         path: "/websets/v0/websets/{webset}/searches",
-        summary: "Add a search",
-        description: "Start another search in an existing webset. It runs in the background; by default existing items that fail the new criteria are dropped (see `behavior`).",
+        summary: "Search for more items of an existing webset",
+        description: "Starts another search in a webset, in the background; it uses credits. By default, existing items that fail the new criteria are dropped; set `behavior` to `append` to keep them.",
         deprecated: false,
-        signature: "searches.create(websetId, count, query, entity?, criteria[{description}]?, exclude[{source, id}]?, scope[{source, id, relationship?}]?, recall?, behavior?, metadata?, maxPeoplePerCompany?)",
+        signature: "searches.create(websetId, count, query, entity?, criteria[{description}]?, behavior?, exclude[{source, id}]?, scope[{source, id, relationship?}]?, maxPeoplePerCompany?, metadata?, recall?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
-            Argument::body("count", true),
-            Argument::body("query", true),
-            Argument::body("entity", false),
-            Argument::body("criteria", false),
-            Argument::body("exclude", false),
-            Argument::body("scope", false),
-            Argument::body("recall", false),
             Argument::body("behavior", false),
-            Argument::body("metadata", false),
+            Argument::body("count", true),
+            Argument::body("criteria", false),
+            Argument::body("entity", false),
+            Argument::body("exclude", false),
             Argument::body("maxPeoplePerCompany", false),
+            Argument::body("metadata", false),
+            Argument::body("query", true),
+            Argument::body("recall", false),
+            Argument::body("scope", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1351,8 +1504,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "searches",
         method: "GET",
         path: "/websets/v0/websets/{webset}/searches/{id}",
-        summary: "Get a search",
-        description: "Fetch one search with its status, progress and criteria.",
+        summary: "Get the progress of a search",
+        description: "Returns one search of a webset with its status, progress and criteria.",
         deprecated: false,
         signature: "searches.get(websetId, searchId)",
         arguments: &[
@@ -1367,19 +1520,165 @@ pub static OPERATIONS: [Operation; 69] = [
         behavior: EmbeddedJson::new("{}"),
     },
     Operation {
+        name: "team.keys.create",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "POST",
+        path: "/team-management/api-keys",
+        summary: "Create an API key for the team",
+        description: "Creates an API key, optionally with a rate limit and a budget. The key is a secret that is shown once, in this response: store it safely, and keep it out of conversations and logs.",
+        deprecated: false,
+        signature: "team.keys.create(name?, rateLimit?, budgetCents?)",
+        arguments: &[
+            Argument::body("name", false),
+            Argument::body("rateLimit", false),
+            Argument::body("budgetCents", false),
+        ],
+        body: RequestBody::Fields {
+            required: true,
+            closed: true,
+        },
+        input_schema: include_str!("schemas/team.keys.create.input.json"),
+        output_schema: include_str!("schemas/team.keys.create.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new(include_str!("behavior/team.keys.create.json")),
+    },
+    Operation {
+        name: "team.keys.delete",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "DELETE",
+        path: "/team-management/api-keys/{id}",
+        summary: "Revoke an API key for good",
+        description: "Permanently deletes an API key; requests that use it are refused from then on. Make sure that nothing uses it.",
+        deprecated: false,
+        signature: "team.keys.delete(keyId)",
+        arguments: &[Argument::path("keyId", "id", &["id"])],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/team.keys.delete.input.json"),
+        output_schema: include_str!("schemas/team.keys.delete.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "team.keys.get",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "GET",
+        path: "/team-management/api-keys/{id}",
+        summary: "Get the limits of an API key",
+        description: "Returns name, rate limit and budget of an API key; the secret is not included.",
+        deprecated: false,
+        signature: "team.keys.get(keyId)",
+        arguments: &[Argument::path("keyId", "id", &["id"])],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/team.keys.get.input.json"),
+        output_schema: include_str!("schemas/team.keys.get.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "team.keys.list",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "GET",
+        path: "/team-management/api-keys",
+        summary: "List the API keys of the team",
+        description: "Lists the API keys of the team with their limits, or one of them; the secrets are not included. Use it to find the id of a key.",
+        deprecated: false,
+        signature: "team.keys.list(api_key_id?)",
+        arguments: &[Argument::query("api_key_id", "api_key_id", false)],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/team.keys.list.input.json"),
+        output_schema: include_str!("schemas/team.keys.list.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "team.keys.update",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "PUT",
+        path: "/team-management/api-keys/{id}",
+        summary: "Change the name, rate limit or budget of an API key",
+        description: "Changes the given settings of an API key, at once for everyone who uses it. The secret stays the same.",
+        deprecated: false,
+        signature: "team.keys.update(keyId, name?, rateLimit?, budgetCents?)",
+        arguments: &[
+            Argument::path("keyId", "id", &["id"]),
+            Argument::body("name", false),
+            Argument::body("rateLimit", false),
+            Argument::body("budgetCents", false),
+        ],
+        body: RequestBody::Fields {
+            required: true,
+            closed: true,
+        },
+        input_schema: include_str!("schemas/team.keys.update.input.json"),
+        output_schema: include_str!("schemas/team.keys.update.output.json"),
+        timeout_seconds: 60u64,
+        read_only: false,
+        behavior: EmbeddedJson::new(include_str!("behavior/team.keys.update.json")),
+    },
+    Operation {
+        name: "team.keys.usage",
+        api: &TEAM,
+        domain: "team.keys",
+        method: "GET",
+        path: "/team-management/api-keys/{id}/usage",
+        summary: "See what an API key has cost",
+        description: "Returns the cost of the requests made with an API key in a period of the last 180 days, by price. This is what is billed; costDollars of single responses is an estimate.",
+        deprecated: false,
+        signature: "team.keys.usage(keyId, start_date?, end_date?, group_by?)",
+        arguments: &[
+            Argument::path("keyId", "id", &["id"]),
+            Argument::query("start_date", "start_date", false),
+            Argument::query("end_date", "end_date", false),
+            Argument::query("group_by", "group_by", false),
+        ],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/team.keys.usage.input.json"),
+        output_schema: include_str!("schemas/team.keys.usage.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
+        name: "teams.me",
+        api: &WEBSETS,
+        domain: "teams",
+        method: "GET",
+        path: "/websets/v0/teams/me",
+        summary: "Get the team of the API key and its Websets limits",
+        description: "Returns the team that the API key belongs to, how much Websets work is running or waiting, and how much its plan allows. Use it to check a key, or after requests were refused with 429.",
+        deprecated: false,
+        signature: "teams.me()",
+        arguments: &[],
+        body: RequestBody::None,
+        input_schema: include_str!("schemas/teams.me.input.json"),
+        output_schema: include_str!("schemas/teams.me.output.json"),
+        timeout_seconds: 60u64,
+        read_only: true,
+        behavior: EmbeddedJson::new("{}"),
+    },
+    Operation {
         name: "webhooks.create",
         api: &WEBSETS,
         domain: "webhooks",
         method: "POST",
         path: "/websets/v0/webhooks",
-        summary: "Create a webhook",
-        description: "Have events posted to a URL of yours as they happen. Keep the returned `secret`: it verifies signatures and is never shown again.",
+        summary: "Have events posted to a URL",
+        description: "Creates a webhook that posts events to a URL as they happen. Keep the returned `secret`: it verifies signatures and is never shown again.",
         deprecated: false,
         signature: "webhooks.create(events, url, metadata?)",
         arguments: &[
             Argument::body("events", true),
-            Argument::body("url", true),
             Argument::body("metadata", false),
+            Argument::body("url", true),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1397,8 +1696,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "webhooks",
         method: "DELETE",
         path: "/websets/v0/webhooks/{id}",
-        summary: "Delete a webhook",
-        description: "Delete a webhook, so that no further events are posted to its URL.",
+        summary: "Delete a webhook for good",
+        description: "Permanently deletes a webhook, so that no further events are posted to its URL.",
         deprecated: false,
         signature: "webhooks.delete(webhookId)",
         arguments: &[Argument::path("webhookId", "id", &["id"])],
@@ -1415,8 +1714,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "webhooks",
         method: "GET",
         path: "/websets/v0/webhooks/{id}",
-        summary: "Get a webhook",
-        description: "Fetch one webhook; the secret is not included.",
+        summary: "Get the events and the URL of a webhook",
+        description: "Returns one webhook without its secret.",
         deprecated: false,
         signature: "webhooks.get(webhookId)",
         arguments: &[Argument::path("webhookId", "id", &["id"])],
@@ -1433,8 +1732,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "webhooks",
         method: "GET",
         path: "/websets/v0/webhooks",
-        summary: "List webhooks",
-        description: "List the webhooks of your team, page by page, without their secrets.",
+        summary: "List the webhooks of the team",
+        description: "Lists the webhooks of the team, page by page, without their secrets.",
         deprecated: false,
         signature: "webhooks.list(cursor?, limit?)",
         arguments: &[
@@ -1454,8 +1753,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "webhooks",
         method: "GET",
         path: "/websets/v0/webhooks/{id}/attempts",
-        summary: "List webhook attempts",
-        description: "List deliveries tried by a webhook, with the receiver's answers. Use it to find out why deliveries fail.",
+        summary: "List the deliveries of a webhook, to see why they fail",
+        description: "Lists the deliveries that a webhook tried, with the responses of the receiver, page by page.",
         deprecated: false,
         signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType?, successful?)",
         arguments: &[
@@ -1478,15 +1777,15 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "webhooks",
         method: "PATCH",
         path: "/websets/v0/webhooks/{id}",
-        summary: "Update a webhook",
-        description: "Change the event types, URL or metadata of a webhook; only fields given are changed.",
+        summary: "Change the events or the URL of a webhook",
+        description: "Changes event types, URL or metadata of a webhook; omitted fields stay.",
         deprecated: false,
-        signature: "webhooks.update(webhookId, events?, url?, metadata?)",
+        signature: "webhooks.update(webhookId, events?, metadata?, url?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::body("events", false),
-            Argument::body("url", false),
             Argument::body("metadata", false),
+            Argument::body("url", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1504,8 +1803,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "POST",
         path: "/websets/v0/websets/{id}/cancel",
-        summary: "Cancel a webset's work",
-        description: "Stop every running search and enrichment of a webset, which then becomes `idle`. Items found so far stay.",
+        summary: "Stop all running work of a webset",
+        description: "Cancels every running search and enrichment of a webset, which then becomes `idle`. Items found so far stay.",
         deprecated: false,
         signature: "websets.cancel(websetId)",
         arguments: &[Argument::path("websetId", "id", &["id"])],
@@ -1522,18 +1821,19 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "POST",
         path: "/websets/v0/websets",
-        summary: "Create a webset",
-        description: "Create a webset and start its search, imports and enrichments in the background. Returns at once; fetch the webset until its status is `idle`, then list its items.",
+        summary: "Collect entities from the web in a new webset",
+        description: "Creates a webset and starts its search, imports and enrichments in the background; they use credits. Poll websets.get until the status is `idle`, then use items.list. Try the query with websets.preview first.",
         deprecated: false,
-        signature: "websets.create(search{query, count?, entity?, criteria?}?, import[{source, id}]?, enrichments[{description, format?, options?, metadata?}]?, exclude[{source, id}]?, externalId?, metadata?)",
+        signature: "websets.create(search{query, count?, criteria?, entity?}?, enrichments[{description, format?, metadata?, options?}]?, import[{source, id, evaluate?}]?, externalId?, title?, exclude[{source, id}]?, metadata?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
-            Argument::body("search", false),
-            Argument::body("import", false),
             Argument::body("enrichments", false),
             Argument::body("exclude", false),
             Argument::body("externalId", false),
+            Argument::body("import", false),
             Argument::body("metadata", false),
+            Argument::body("search", false),
+            Argument::body("title", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1551,8 +1851,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "DELETE",
         path: "/websets/v0/websets/{id}",
-        summary: "Delete a webset",
-        description: "Permanently delete a webset together with its items and enrichments. Cannot be undone.",
+        summary: "Delete a webset for good",
+        description: "Permanently deletes a webset together with its items and enrichments.",
         deprecated: false,
         signature: "websets.delete(websetId)",
         arguments: &[Argument::path("websetId", "id", &["id"])],
@@ -1569,8 +1869,8 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "GET",
         path: "/websets/v0/websets/{id}",
-        summary: "Get a webset",
-        description: "Fetch one webset with its status, searches, imports, enrichments and monitors. Use it to poll until the status is `idle`.",
+        summary: "Get the status and settings of a webset",
+        description: "Returns one webset with its status, searches, imports, enrichments and monitors. Poll it until the status is `idle`.",
         deprecated: false,
         signature: "websets.get(websetId, expand?)",
         arguments: &[
@@ -1590,13 +1890,14 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "GET",
         path: "/websets/v0/websets",
-        summary: "List websets",
-        description: "List the websets of your team, page by page, without their items.",
+        summary: "List or find websets",
+        description: "Lists the websets of the team, page by page, without their items. With `search`, only those that match it.",
         deprecated: false,
-        signature: "websets.list(cursor?, limit?)",
+        signature: "websets.list(cursor?, limit?, search?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
+            Argument::query("search", "search", false),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/websets.list.input.json"),
@@ -1611,10 +1912,10 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "POST",
         path: "/websets/v0/websets/preview",
-        summary: "Preview a webset",
-        description: "Show, without creating anything, how a query would be read: entity type, criteria and suggested enrichments, optionally with sample items. Use it to refine a query first.",
+        summary: "See how a webset query is understood, before creating it",
+        description: "Returns the entity type, criteria and enrichments that a query would lead to, and sample items if asked for. Nothing is created, but it may use credits.",
         deprecated: false,
-        signature: "websets.preview(search{query, entity?, count?}, withItems?)",
+        signature: "websets.preview(search{query, count?, entity?}, withItems?)",
         arguments: &[
             Argument::query("withItems", "search", false),
             Argument::body("search", true),
@@ -1635,13 +1936,14 @@ pub static OPERATIONS: [Operation; 69] = [
         domain: "websets",
         method: "POST",
         path: "/websets/v0/websets/{id}",
-        summary: "Update a webset",
-        description: "Set or clear the metadata of a webset; nothing else can be changed here.",
+        summary: "Rename a webset or change its metadata",
+        description: "Changes the title or metadata of a webset; omitted fields stay.",
         deprecated: false,
-        signature: "websets.update(websetId, metadata?)",
+        signature: "websets.update(websetId, metadata?, title?)",
         arguments: &[
             Argument::path("websetId", "id", &["id"]),
             Argument::body("metadata", false),
+            Argument::body("title", false),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1680,6 +1982,11 @@ pub fn call(
         "agent.runs.list" => agent_runs_list(context, parts),
         "agent.runs.stop" => agent_runs_stop(context, parts),
         "answer" => answer(context, parts),
+        "batches.cancel" => batches_cancel(context, parts),
+        "batches.create" => batches_create(context, parts),
+        "batches.delete" => batches_delete(context, parts),
+        "batches.get" => batches_get(context, parts),
+        "batches.list" => batches_list(context, parts),
         "enrichments.cancel" => enrichments_cancel(context, parts),
         "enrichments.create" => enrichments_create(context, parts),
         "enrichments.delete" => enrichments_delete(context, parts),
@@ -1708,6 +2015,7 @@ pub fn call(
         "research.get" => research_get(context, parts),
         "research.list" => research_list(context, parts),
         "search" => search(context, parts),
+        "search_monitors.batch" => search_monitors_batch(context, parts),
         "search_monitors.create" => search_monitors_create(context, parts),
         "search_monitors.delete" => search_monitors_delete(context, parts),
         "search_monitors.get" => search_monitors_get(context, parts),
@@ -1719,6 +2027,13 @@ pub fn call(
         "searches.cancel" => searches_cancel(context, parts),
         "searches.create" => searches_create(context, parts),
         "searches.get" => searches_get(context, parts),
+        "team.keys.create" => team_keys_create(context, parts),
+        "team.keys.delete" => team_keys_delete(context, parts),
+        "team.keys.get" => team_keys_get(context, parts),
+        "team.keys.list" => team_keys_list(context, parts),
+        "team.keys.update" => team_keys_update(context, parts),
+        "team.keys.usage" => team_keys_usage(context, parts),
+        "teams.me" => teams_me(context, parts),
         "webhooks.create" => webhooks_create(context, parts),
         "webhooks.delete" => webhooks_delete(context, parts),
         "webhooks.get" => webhooks_get(context, parts),
@@ -1740,14 +2055,16 @@ fn agent_monitors_backtests_create(
     mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let body: super::search::types::AgentMonitorBacktestRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_backtests_create(exa_beta.as_deref(), &body)
-            .await?;
+        let response = client.agent_monitors_backtests_create(&body).await?;
         Ok(response.into())
     })
 }
@@ -1756,14 +2073,16 @@ fn agent_monitors_backtests_get(
     mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let backtest_id = parts.path("backtestId")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_backtests_get(&backtest_id, exa_beta.as_deref())
-            .await?;
+        let response = client.agent_monitors_backtests_get(&backtest_id).await?;
         Ok(response.into())
     })
 }
@@ -1772,13 +2091,17 @@ fn agent_monitors_changes_list(
     mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
             .agent_monitors_changes_list(
@@ -1786,7 +2109,6 @@ fn agent_monitors_changes_list(
                 cursor.as_deref(),
                 limit.as_ref(),
                 since.as_deref(),
-                exa_beta.as_deref(),
             )
             .await?;
         Ok(response.into())
@@ -1794,32 +2116,34 @@ fn agent_monitors_changes_list(
 }
 fn agent_monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let idempotency_key = parts.header("idempotencyKey")?;
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        if let Some(value) = parts.header("idempotencyKey")? {
+            context = context.with_header_text("Idempotency-Key", &value)?;
+        }
         let body: super::search::types::AgentMonitorRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_create(
-                exa_beta.as_deref(),
-                idempotency_key.as_deref(),
-                &body,
-            )
-            .await?;
+        let response = client.agent_monitors_create(&body).await?;
         Ok(response.into())
     })
 }
 fn agent_monitors_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_delete(&monitor_id, exa_beta.as_deref())
-            .await?;
+        let response = client.agent_monitors_delete(&monitor_id).await?;
         Ok(response.into())
     })
 }
@@ -1828,15 +2152,17 @@ fn agent_monitors_entities_add(
     mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let body: super::search::types::AgentMonitorEntitiesRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_entities_add(&monitor_id, exa_beta.as_deref(), &body)
-            .await?;
+        let response = client.agent_monitors_entities_add(&monitor_id, &body).await?;
         Ok(response.into())
     })
 }
@@ -1845,13 +2171,17 @@ fn agent_monitors_entities_list(
     mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
             .agent_monitors_entities_list(
@@ -1859,7 +2189,6 @@ fn agent_monitors_entities_list(
                 cursor.as_deref(),
                 limit.as_ref(),
                 since.as_deref(),
-                exa_beta.as_deref(),
             )
             .await?;
         Ok(response.into())
@@ -1867,27 +2196,33 @@ fn agent_monitors_entities_list(
 }
 fn agent_monitors_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .agent_monitors_get(&monitor_id, exa_beta.as_deref())
-            .await?;
+        let response = client.agent_monitors_get(&monitor_id).await?;
         Ok(response.into())
     })
 }
 fn agent_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["agent-monitors-2026-08-04"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
-            .agent_monitors_list(cursor.as_deref(), limit.as_ref(), exa_beta.as_deref())
+            .agent_monitors_list(cursor.as_deref(), limit.as_ref())
             .await?;
         Ok(response.into())
     })
@@ -1896,7 +2231,7 @@ fn agent_runs_cancel(context: CallContext, mut parts: RequestParts) -> CallFutur
     Box::pin(async move {
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_cancel(&run_id).await?;
         Ok(response.into())
@@ -1904,12 +2239,25 @@ fn agent_runs_cancel(context: CallContext, mut parts: RequestParts) -> CallFutur
 }
 fn agent_runs_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &[])?;
-        let body: super::search::types::AgentRunRequest = parts.body()?;
+        let mut context = context;
+        if let Some(value) = {
+            let mut entries = vec![];
+            entries
+                .extend(
+                    parts
+                        .entries_sent_with(
+                            &[("agent-max-effort-2026-07-27", "effort", Some("max"))],
+                        ),
+                );
+            parts.header_list("betas", &entries)
+        }? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::CreateAgentRunRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.agent_runs_create(exa_beta.as_deref(), &body).await?;
+        let response = client.agent_runs_create(&body).await?;
         Ok(response.into())
     })
 }
@@ -1917,7 +2265,7 @@ fn agent_runs_delete(context: CallContext, mut parts: RequestParts) -> CallFutur
     Box::pin(async move {
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_delete(&run_id).await?;
         Ok(response.into())
@@ -1925,11 +2273,15 @@ fn agent_runs_delete(context: CallContext, mut parts: RequestParts) -> CallFutur
 }
 fn agent_runs_events_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header("lastEventId")? {
+            context = context.with_header_text("Last-Event-ID", &value)?;
+        }
         let run_id = parts.path("runId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
             .agent_runs_events_list(&run_id, cursor.as_deref(), limit.as_ref())
@@ -1941,7 +2293,7 @@ fn agent_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_get(&run_id).await?;
         Ok(response.into())
@@ -1952,7 +2304,7 @@ fn agent_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
@@ -1960,23 +2312,105 @@ fn agent_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture 
 }
 fn agent_runs_stop(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts
+            .header_list("betas", &["agent-max-effort-2026-07-27"])?
+        {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let run_id = parts.path("runId")?;
-        let exa_beta = parts.header_list("betas", &["agent-max-effort-2026-07-27"])?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.agent_runs_stop(&run_id, exa_beta.as_deref()).await?;
+        let response = client.agent_runs_stop(&run_id).await?;
         Ok(response.into())
     })
 }
 fn answer(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &[])?;
-        let body: super::search::types::AnswerBody = parts.body()?;
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::AnswerRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.answer(exa_beta.as_deref(), &body).await?;
+        let response = client.answer(&body).await?;
+        Ok(response.into())
+    })
+}
+fn batches_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["batches-2026-06-06"])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let batch_id = parts.path("batchId")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client.batches_cancel(&batch_id).await?;
+        Ok(response.into())
+    })
+}
+fn batches_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["batches-2026-06-06"])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::CreateBatchRequest = parts.body()?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client.batches_create(&body).await?;
+        Ok(response.into())
+    })
+}
+fn batches_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["batches-2026-06-06"])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let batch_id = parts.path("batchId")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client.batches_delete(&batch_id).await?;
+        Ok(response.into())
+    })
+}
+fn batches_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["batches-2026-06-06"])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let batch_id = parts.path("batchId")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client.batches_get(&batch_id).await?;
+        Ok(response.into())
+    })
+}
+fn batches_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &["batches-2026-06-06"])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let cursor = parts.text("cursor")?;
+        let limit = parts.number("limit")?;
+        let status = parts.text("status")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client
+            .batches_list(cursor.as_deref(), limit.as_ref(), status.as_deref())
+            .await?;
         Ok(response.into())
     })
 }
@@ -1985,7 +2419,7 @@ fn enrichments_cancel(context: CallContext, mut parts: RequestParts) -> CallFutu
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_cancel(&webset_id, &enrichment_id).await?;
         Ok(response.into())
@@ -1996,7 +2430,7 @@ fn enrichments_create(context: CallContext, mut parts: RequestParts) -> CallFutu
         let webset_id = parts.path("websetId")?;
         let body: super::websets::types::CreateEnrichmentParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_create(&webset_id, &body).await?;
         Ok(response.into())
@@ -2007,7 +2441,7 @@ fn enrichments_delete(context: CallContext, mut parts: RequestParts) -> CallFutu
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_delete(&webset_id, &enrichment_id).await?;
         Ok(response.into())
@@ -2018,7 +2452,7 @@ fn enrichments_get(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_get(&webset_id, &enrichment_id).await?;
         Ok(response.into())
@@ -2030,7 +2464,7 @@ fn enrichments_update(context: CallContext, mut parts: RequestParts) -> CallFutu
         let enrichment_id = parts.path("enrichmentId")?;
         let body: super::websets::types::UpdateEnrichmentParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .enrichments_update(&webset_id, &enrichment_id, &body)
@@ -2042,7 +2476,7 @@ fn events_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let event_id = parts.path("eventId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.events_get(&event_id).await?;
         Ok(response.into())
@@ -2056,7 +2490,7 @@ fn events_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let limit = parts.number("limit")?;
         let types = parts.list("types")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .events_list(
@@ -2072,23 +2506,71 @@ fn events_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
 }
 fn find_similar(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &[])?;
-        let body: super::search::types::FindSimilarBody = parts.body()?;
+        let mut context = context;
+        if let Some(value) = {
+            let mut entries = vec![];
+            entries
+                .extend(
+                    parts
+                        .entries_sent_with(
+                            &[
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "contents.highlights.dynamic",
+                                    None,
+                                ),
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "contents.highlights.verbosity",
+                                    None,
+                                ),
+                            ],
+                        ),
+                );
+            parts.header_list("betas", &entries)
+        }? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::FindSimilarRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.find_similar(exa_beta.as_deref(), &body).await?;
+        let response = client.find_similar(&body).await?;
         Ok(response.into())
     })
 }
 fn get_contents(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &[])?;
-        let body: super::search::types::GetContentsBody = parts.body()?;
+        let mut context = context;
+        if let Some(value) = {
+            let mut entries = vec![];
+            entries
+                .extend(
+                    parts
+                        .entries_sent_with(
+                            &[
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "highlights.dynamic",
+                                    None,
+                                ),
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "highlights.verbosity",
+                                    None,
+                                ),
+                            ],
+                        ),
+                );
+            parts.header_list("betas", &entries)
+        }? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::ContentsRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.get_contents(exa_beta.as_deref(), &body).await?;
+        let response = client.get_contents(&body).await?;
         Ok(response.into())
     })
 }
@@ -2096,7 +2578,7 @@ fn imports_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::websets::types::CreateImportParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_create(&body).await?;
         Ok(response.into())
@@ -2106,7 +2588,7 @@ fn imports_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let import_id = parts.path("importId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_delete(&import_id).await?;
         Ok(response.into())
@@ -2116,7 +2598,7 @@ fn imports_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let import_id = parts.path("importId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_get(&import_id).await?;
         Ok(response.into())
@@ -2127,7 +2609,7 @@ fn imports_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
@@ -2138,7 +2620,7 @@ fn imports_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let import_id = parts.path("importId")?;
         let body: super::websets::types::UpdateImport = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_update(&import_id, &body).await?;
         Ok(response.into())
@@ -2149,7 +2631,7 @@ fn items_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let webset_id = parts.path("websetId")?;
         let item_id = parts.path("itemId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.items_delete(&webset_id, &item_id).await?;
         Ok(response.into())
@@ -2160,7 +2642,7 @@ fn items_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let webset_id = parts.path("websetId")?;
         let item_id = parts.path("itemId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.items_get(&webset_id, &item_id).await?;
         Ok(response.into())
@@ -2173,7 +2655,7 @@ fn items_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let limit = parts.number("limit")?;
         let source_id = parts.text("sourceId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .items_list(
@@ -2190,7 +2672,7 @@ fn monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture 
     Box::pin(async move {
         let body: super::websets::types::CreateMonitorParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_create(&body).await?;
         Ok(response.into())
@@ -2200,7 +2682,7 @@ fn monitors_delete(context: CallContext, mut parts: RequestParts) -> CallFuture 
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_delete(&monitor_id).await?;
         Ok(response.into())
@@ -2210,7 +2692,7 @@ fn monitors_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_get(&monitor_id).await?;
         Ok(response.into())
@@ -2222,7 +2704,7 @@ fn monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let limit = parts.number("limit")?;
         let webset_id = parts.text("websetId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .monitors_list(cursor.as_deref(), limit.as_ref(), webset_id.as_deref())
@@ -2235,7 +2717,7 @@ fn monitors_runs_get(context: CallContext, mut parts: RequestParts) -> CallFutur
         let monitor_id = parts.path("monitorId")?;
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_runs_get(&monitor_id, &run_id).await?;
         Ok(response.into())
@@ -2247,7 +2729,7 @@ fn monitors_runs_list(context: CallContext, mut parts: RequestParts) -> CallFutu
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .monitors_runs_list(&monitor_id, cursor.as_deref(), limit.as_ref())
@@ -2260,7 +2742,7 @@ fn monitors_update(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let monitor_id = parts.path("monitorId")?;
         let body: super::websets::types::UpdateMonitor = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_update(&monitor_id, &body).await?;
         Ok(response.into())
@@ -2270,7 +2752,7 @@ fn research_create(context: CallContext, mut parts: RequestParts) -> CallFuture 
     Box::pin(async move {
         let body: super::search::types::ResearchRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_create(&body).await?;
         Ok(response.into())
@@ -2282,7 +2764,7 @@ fn research_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let events = parts.boolean("events")?;
         let stream = parts.boolean("stream")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_get(&research_id, events, stream).await?;
         Ok(response.into())
@@ -2293,7 +2775,7 @@ fn research_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
@@ -2301,20 +2783,54 @@ fn research_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
 }
 fn search(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.header_list("betas", &[])?;
-        let body: super::search::types::SearchBody = parts.body()?;
+        let mut context = context;
+        if let Some(value) = {
+            let mut entries = vec![];
+            entries
+                .extend(
+                    parts
+                        .entries_sent_with(
+                            &[
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "contents.highlights.dynamic",
+                                    None,
+                                ),
+                                (
+                                    "dynamic-highlights-2026-08-28",
+                                    "contents.highlights.verbosity",
+                                    None,
+                                ),
+                            ],
+                        ),
+                );
+            parts.header_list("betas", &entries)
+        }? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
+        let body: super::search::types::SearchRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
-        let response = client.search(exa_beta.as_deref(), &body).await?;
+        let response = client.search(&body).await?;
+        Ok(response.into())
+    })
+}
+fn search_monitors_batch(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let body: super::search::types::BatchMonitorsRequest = parts.body()?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&SEARCH)?;
+        let client = super::search::Client::new_with_client(&base_url, http, context);
+        let response = client.search_monitors_batch(&body).await?;
         Ok(response.into())
     })
 }
 fn search_monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let body: super::search::types::SearchMonitorRequest = parts.body()?;
+        let body: super::search::types::CreateSearchMonitorParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_create(&body).await?;
         Ok(response.into())
@@ -2324,7 +2840,7 @@ fn search_monitors_delete(context: CallContext, mut parts: RequestParts) -> Call
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_delete(&monitor_id).await?;
         Ok(response.into())
@@ -2334,7 +2850,7 @@ fn search_monitors_get(context: CallContext, mut parts: RequestParts) -> CallFut
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_get(&monitor_id).await?;
         Ok(response.into())
@@ -2342,14 +2858,26 @@ fn search_monitors_get(context: CallContext, mut parts: RequestParts) -> CallFut
 }
 fn search_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        for (name, value) in parts
+            .query_pairs("metadata", "metadata", QueryStyle::DeepObject)?
+        {
+            context = context.with_query(name, value);
+        }
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
+        let name = parts.text("name")?;
         let status = parts.text("status")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
-            .search_monitors_list(cursor.as_deref(), limit.as_ref(), status.as_deref())
+            .search_monitors_list(
+                cursor.as_deref(),
+                limit.as_ref(),
+                name.as_deref(),
+                status.as_deref(),
+            )
             .await?;
         Ok(response.into())
     })
@@ -2362,7 +2890,7 @@ fn search_monitors_runs_get(
         let monitor_id = parts.path("monitorId")?;
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_runs_get(&monitor_id, &run_id).await?;
         Ok(response.into())
@@ -2377,7 +2905,7 @@ fn search_monitors_runs_list(
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
             .search_monitors_runs_list(&monitor_id, cursor.as_deref(), limit.as_ref())
@@ -2389,7 +2917,7 @@ fn search_monitors_trigger(context: CallContext, mut parts: RequestParts) -> Cal
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_trigger(&monitor_id).await?;
         Ok(response.into())
@@ -2398,9 +2926,9 @@ fn search_monitors_trigger(context: CallContext, mut parts: RequestParts) -> Cal
 fn search_monitors_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let body: super::search::types::SearchMonitorUpdate = parts.body()?;
+        let body: super::search::types::UpdateSearchMonitorParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(SEARCH.base_url);
+        let base_url = context.base_url(&SEARCH)?;
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_update(&monitor_id, &body).await?;
         Ok(response.into())
@@ -2411,7 +2939,7 @@ fn searches_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let webset_id = parts.path("websetId")?;
         let search_id = parts.path("searchId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.searches_cancel(&webset_id, &search_id).await?;
         Ok(response.into())
@@ -2419,15 +2947,16 @@ fn searches_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture 
 }
 fn searches_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header("priority")? {
+            context = context.with_header_text("x-exa-websets-priority", &value)?;
+        }
         let webset_id = parts.path("websetId")?;
-        let x_exa_websets_priority = parts.header("priority")?;
         let body: super::websets::types::CreateWebsetSearchParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .searches_create(&webset_id, x_exa_websets_priority.as_deref(), &body)
-            .await?;
+        let response = client.searches_create(&webset_id, &body).await?;
         Ok(response.into())
     })
 }
@@ -2436,9 +2965,89 @@ fn searches_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let webset_id = parts.path("websetId")?;
         let search_id = parts.path("searchId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.searches_get(&webset_id, &search_id).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let body: super::team::types::TeamKeysCreateBody = parts.body()?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client.team_keys_create(&body).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let key_id = parts.path("keyId")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client.team_keys_delete(&key_id).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let key_id = parts.path("keyId")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client.team_keys_get(&key_id).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let api_key_id = parts.text("api_key_id")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client.team_keys_list(api_key_id.as_deref()).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let key_id = parts.path("keyId")?;
+        let body: super::team::types::TeamKeysUpdateBody = parts.body()?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client.team_keys_update(&key_id, &body).await?;
+        Ok(response.into())
+    })
+}
+fn team_keys_usage(context: CallContext, mut parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let key_id = parts.path("keyId")?;
+        let end_date = parts.text("end_date")?;
+        let group_by = parts.text("group_by")?;
+        let start_date = parts.text("start_date")?;
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&TEAM)?;
+        let client = super::team::Client::new_with_client(&base_url, http, context);
+        let response = client
+            .team_keys_usage(
+                &key_id,
+                end_date.as_deref(),
+                group_by.as_deref(),
+                start_date.as_deref(),
+            )
+            .await?;
+        Ok(response.into())
+    })
+}
+fn teams_me(context: CallContext, _parts: RequestParts) -> CallFuture {
+    Box::pin(async move {
+        let http = context.http().client()?.clone();
+        let base_url = context.base_url(&WEBSETS)?;
+        let client = super::websets::Client::new_with_client(&base_url, http, context);
+        let response = client.teams_me().await?;
         Ok(response.into())
     })
 }
@@ -2446,7 +3055,7 @@ fn webhooks_create(context: CallContext, mut parts: RequestParts) -> CallFuture 
     Box::pin(async move {
         let body: super::websets::types::CreateWebhookParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_create(&body).await?;
         Ok(response.into())
@@ -2456,7 +3065,7 @@ fn webhooks_delete(context: CallContext, mut parts: RequestParts) -> CallFuture 
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_delete(&webhook_id).await?;
         Ok(response.into())
@@ -2466,7 +3075,7 @@ fn webhooks_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_get(&webhook_id).await?;
         Ok(response.into())
@@ -2477,7 +3086,7 @@ fn webhooks_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
@@ -2491,7 +3100,7 @@ fn webhooks_list_attempts(context: CallContext, mut parts: RequestParts) -> Call
         let limit = parts.number("limit")?;
         let successful = parts.boolean("successful")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
             .webhooks_list_attempts(
@@ -2510,7 +3119,7 @@ fn webhooks_update(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let webhook_id = parts.path("webhookId")?;
         let body: super::websets::types::UpdateWebhookParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_update(&webhook_id, &body).await?;
         Ok(response.into())
@@ -2520,7 +3129,7 @@ fn websets_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_cancel(&webset_id).await?;
         Ok(response.into())
@@ -2528,14 +3137,15 @@ fn websets_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
 }
 fn websets_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
-        let x_exa_websets_priority = parts.header("priority")?;
+        let mut context = context;
+        if let Some(value) = parts.header("priority")? {
+            context = context.with_header_text("x-exa-websets-priority", &value)?;
+        }
         let body: super::websets::types::CreateWebsetParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
-        let response = client
-            .websets_create(x_exa_websets_priority.as_deref(), &body)
-            .await?;
+        let response = client.websets_create(&body).await?;
         Ok(response.into())
     })
 }
@@ -2543,7 +3153,7 @@ fn websets_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_delete(&webset_id).await?;
         Ok(response.into())
@@ -2554,7 +3164,7 @@ fn websets_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let webset_id = parts.path("websetId")?;
         let expand = parts.list("expand")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_get(&webset_id, expand.as_ref()).await?;
         Ok(response.into())
@@ -2564,10 +3174,13 @@ fn websets_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
+        let search = parts.text("search")?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
-        let response = client.websets_list(cursor.as_deref(), limit.as_ref()).await?;
+        let response = client
+            .websets_list(cursor.as_deref(), limit.as_ref(), search.as_deref())
+            .await?;
         Ok(response.into())
     })
 }
@@ -2576,7 +3189,7 @@ fn websets_preview(context: CallContext, mut parts: RequestParts) -> CallFuture 
         let search = parts.boolean("withItems")?;
         let body: super::websets::types::PreviewWebsetParameters = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_preview(search, &body).await?;
         Ok(response.into())
@@ -2587,7 +3200,7 @@ fn websets_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
         let webset_id = parts.path("websetId")?;
         let body: super::websets::types::UpdateWebsetRequest = parts.body()?;
         let http = context.http().client()?.clone();
-        let base_url = context.http().base_url(WEBSETS.base_url);
+        let base_url = context.base_url(&WEBSETS)?;
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_update(&webset_id, &body).await?;
         Ok(response.into())

@@ -7,28 +7,49 @@ use progenitor_client::{encode_path, ClientHooks, OperationInfo, RequestBuilderE
 /// Types used as operation parameters and responses.
 #[allow(clippy::all)]
 pub mod types {
+    ///`AgentBudget`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct AgentBudget {
+        #[serde(
+            rename = "maxCostDollars",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub max_cost_dollars: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(
+            rename = "maxDurationSeconds",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub max_duration_seconds: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`AgentDataSource`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct AgentDataSource {
+        pub provider: ::std::string::String,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
     ///`AgentMonitorBacktestRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct AgentMonitorBacktestRequest {
-        #[serde(
-            rename = "endTime",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub end_time: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(rename = "endTime")]
+        pub end_time: ::std::string::String,
         pub entities: ::std::vec::Vec<AgentMonitorEntityInput>,
         pub fields: ::std::vec::Vec<AgentMonitorFieldInput>,
-        #[serde(
-            rename = "startTime",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub start_time: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(rename = "startTime")]
+        pub start_time: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`AgentMonitorEntitiesRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct AgentMonitorEntitiesRequest {
         pub entities: ::std::vec::Vec<AgentMonitorEntityInput>,
         #[serde(flatten)]
@@ -36,6 +57,7 @@ pub mod types {
     }
     ///`AgentMonitorEntityInput`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct AgentMonitorEntityInput {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
@@ -46,6 +68,7 @@ pub mod types {
     }
     ///`AgentMonitorFieldInput`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct AgentMonitorFieldInput {
         pub description: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -62,6 +85,7 @@ pub mod types {
     }
     ///`AgentMonitorRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct AgentMonitorRequest {
         pub cadence: ::std::string::String,
         pub entities: ::std::vec::Vec<AgentMonitorEntityInput>,
@@ -69,103 +93,10 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`AgentRunRequest`
+    ///`AnswerRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct AgentRunRequest {
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub budget: exa_mcp_exa_client::Maybe<AgentRunRequestBudget>,
-        #[serde(
-            rename = "dataSources",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub data_sources: exa_mcp_exa_client::Maybe<
-            ::std::vec::Vec<AgentRunRequestDataSourcesItem>,
-        >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub effort: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub input: exa_mcp_exa_client::Maybe<AgentRunRequestInput>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub metadata: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
-        #[serde(
-            rename = "outputSchema",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub output_schema: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
-        #[serde(
-            rename = "previousRunId",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub previous_run_id: exa_mcp_exa_client::Maybe<::std::string::String>,
-        pub query: ::std::string::String,
-        #[serde(
-            rename = "systemPrompt",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub system_prompt: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(
-            rename = "userIdentifier",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`AgentRunRequestBudget`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct AgentRunRequestBudget {
-        #[serde(
-            rename = "maxCostDollars",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub max_cost_dollars: exa_mcp_exa_client::Maybe<::serde_json::Number>,
-        #[serde(
-            rename = "maxDurationSeconds",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub max_duration_seconds: exa_mcp_exa_client::Maybe<::serde_json::Number>,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`AgentRunRequestDataSourcesItem`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct AgentRunRequestDataSourcesItem {
-        pub provider: ::std::string::String,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`AgentRunRequestInput`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct AgentRunRequestInput {
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub data: exa_mcp_exa_client::Maybe<
-            ::std::vec::Vec<
-                ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-            >,
-        >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub exclusion: exa_mcp_exa_client::Maybe<
-            ::std::vec::Vec<
-                ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-            >,
-        >,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`AnswerBody`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct AnswerBody {
+    #[derive(Default)]
+    pub struct AnswerRequest {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub model: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
@@ -173,9 +104,7 @@ pub mod types {
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
+        pub output_schema: exa_mcp_exa_client::Maybe<AnswerRequestOutputSchema>,
         pub query: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub stream: exa_mcp_exa_client::Maybe<bool>,
@@ -202,13 +131,69 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`ContentsRequest`
+    ///`AnswerRequestOutputSchema`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct ContentsRequest {
+    #[derive(Default)]
+    pub struct AnswerRequestOutputSchema {
+        #[serde(
+            rename = "additionalProperties",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub additional_properties: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub properties: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub required: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(
+            rename = "type",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`BatchMonitorsRequest`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct BatchMonitorsRequest {
+        pub action: ::std::string::String,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub dry_run: exa_mcp_exa_client::Maybe<bool>,
+        pub filter: BatchMonitorsRequestFilter,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub limit: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`BatchMonitorsRequestFilter`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct BatchMonitorsRequestFilter {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub name: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub status: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`ContentsOptions`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct ContentsOptions {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub extras: exa_mcp_exa_client::Maybe<ContentsRequestExtras>,
+        pub extras: exa_mcp_exa_client::Maybe<ContentsOptionsExtras>,
         #[serde(
             rename = "filterEmptyResults",
             default,
@@ -252,8 +237,109 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
+    ///`ContentsOptionsExtras`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct ContentsOptionsExtras {
+        #[serde(
+            rename = "codeBlocks",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub code_blocks: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(
+            rename = "imageLinks",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(
+            rename = "richImageLinks",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub rich_image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(
+            rename = "richLinks",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub rich_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`ContentsRequest`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct ContentsRequest {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub compliance: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub extras: exa_mcp_exa_client::Maybe<ContentsRequestExtras>,
+        #[serde(
+            rename = "filterEmptyResults",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub filter_empty_results: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub flags: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub highlights: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub ids: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub livecrawl: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(
+            rename = "livecrawlTimeout",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub livecrawl_timeout: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(
+            rename = "maxAgeHours",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub max_age_hours: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(
+            rename = "snapshotAsOf",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub snapshot_as_of: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(
+            rename = "subpageTarget",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub subpage_target: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub subpages: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub summary: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub text: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub urls: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(
+            rename = "userIdentifier",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
     ///`ContentsRequestExtras`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct ContentsRequestExtras {
         #[serde(
             rename = "codeBlocks",
@@ -284,15 +370,130 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`FindSimilarBody`
+    ///`CreateAgentRunRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct FindSimilarBody {
+    #[derive(Default)]
+    pub struct CreateAgentRunRequest {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub category: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub budget: exa_mcp_exa_client::Maybe<AgentBudget>,
+        #[serde(
+            rename = "dataSources",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub data_sources: exa_mcp_exa_client::Maybe<::std::vec::Vec<AgentDataSource>>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
+        pub effort: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        pub input: exa_mcp_exa_client::Maybe<CreateAgentRunRequestInput>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(
+            rename = "outputSchema",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub output_schema: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(
+            rename = "previousRunId",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub previous_run_id: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub query: ::std::string::String,
+        #[serde(
+            rename = "systemPrompt",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub system_prompt: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(
+            rename = "userIdentifier",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`CreateAgentRunRequestInput`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct CreateAgentRunRequestInput {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub data: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<
+                ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+            >,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub exclusion: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<
+                ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+            >,
+        >,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`CreateBatchRequest`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct CreateBatchRequest {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        pub requests: ::std::vec::Vec<CreateBatchRequestRequestsItem>,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`CreateBatchRequestRequestsItem`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct CreateBatchRequestRequestsItem {
+        pub body: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        #[serde(rename = "customId")]
+        pub custom_id: ::std::string::String,
+        pub method: ::std::string::String,
+        pub url: ::std::string::String,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`CreateSearchMonitorParameters`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct CreateSearchMonitorParameters {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub name: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(
+            rename = "outputSchema",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub output_schema: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        pub search: SearchMonitorSearch,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub trigger: exa_mcp_exa_client::Maybe<SearchMonitorTrigger>,
+        pub webhook: SearchMonitorWebhook,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`FindSimilarRequest`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct FindSimilarRequest {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub category: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub contents: exa_mcp_exa_client::Maybe<ContentsOptions>,
         #[serde(
             rename = "endCrawlDate",
             default,
@@ -345,8 +546,6 @@ pub mod types {
         pub include_text: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<::std::string::String>,
         >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub moderation: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "numResults",
             default,
@@ -366,16 +565,41 @@ pub mod types {
         )]
         pub start_published_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub url: ::std::string::String,
+        #[serde(
+            rename = "userLocation",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub user_location: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`GetContentsBody`
+    ///`ResearchRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct GetContentsBody {
+    #[derive(Default)]
+    pub struct ResearchRequest {
+        pub instructions: ::std::string::String,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub model: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(
+            rename = "outputSchema",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub output_schema: exa_mcp_exa_client::Maybe<
+            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        >,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`SearchMonitorContents`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct SearchMonitorContents {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub extras: exa_mcp_exa_client::Maybe<GetContentsBodyExtras>,
+        pub extras: exa_mcp_exa_client::Maybe<SearchMonitorContentsExtras>,
         #[serde(
             rename = "filterEmptyResults",
             default,
@@ -383,13 +607,9 @@ pub mod types {
         )]
         pub filter_empty_results: exa_mcp_exa_client::Maybe<bool>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub flags: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub highlights: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub ids: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub livecrawl: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub livecrawl: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(
             rename = "livecrawlTimeout",
             default,
@@ -402,14 +622,6 @@ pub mod types {
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
         pub max_age_hours: exa_mcp_exa_client::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub metadata: exa_mcp_exa_client::Maybe<::serde_json::Value>,
-        #[serde(
-            rename = "snapshotAsOf",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub snapshot_as_of: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "subpageTarget",
             default,
@@ -422,19 +634,13 @@ pub mod types {
         pub summary: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub text: exa_mcp_exa_client::Maybe<::serde_json::Value>,
-        pub urls: ::std::vec::Vec<::std::string::String>,
-        #[serde(
-            rename = "userIdentifier",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`GetContentsBodyExtras`
+    ///`SearchMonitorContentsExtras`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct GetContentsBodyExtras {
+    #[derive(Default)]
+    pub struct SearchMonitorContentsExtras {
         #[serde(
             rename = "codeBlocks",
             default,
@@ -464,46 +670,62 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`OutputSchema`
+    ///`SearchMonitorSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct OutputSchema {
+    #[derive(Default)]
+    pub struct SearchMonitorSearch {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub properties: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub required: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub contents: exa_mcp_exa_client::Maybe<SearchMonitorContents>,
         #[serde(
-            rename = "type",
+            rename = "excludeDomains",
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`ResearchRequest`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct ResearchRequest {
-        pub instructions: ::std::string::String,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub model: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub exclude_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
-            rename = "outputSchema",
+            rename = "includeDomains",
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+        pub include_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
         >,
+        #[serde(
+            rename = "numResults",
+            default,
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
+        )]
+        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        pub query: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`SearchBody`
+    ///`SearchMonitorTrigger`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchBody {
+    #[derive(Default)]
+    pub struct SearchMonitorTrigger {
+        pub period: ::std::string::String,
+        #[serde(rename = "type")]
+        pub type_: ::std::string::String,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`SearchMonitorWebhook`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct SearchMonitorWebhook {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub events: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub url: ::std::string::String,
+        #[serde(flatten)]
+        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
+    }
+    ///`SearchRequest`
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
+    pub struct SearchRequest {
         #[serde(
             rename = "additionalQueries",
             default,
@@ -513,11 +735,11 @@ pub mod types {
             ::std::vec::Vec<::std::string::String>,
         >,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub category: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub category: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub compliance: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
+        pub contents: exa_mcp_exa_client::Maybe<ContentsOptions>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(
@@ -581,7 +803,7 @@ pub mod types {
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: exa_mcp_exa_client::Maybe<SearchBodyOutputSchema>,
+        pub output_schema: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         pub query: ::std::string::String,
         #[serde(
             rename = "startCrawlDate",
@@ -630,29 +852,10 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`SearchBodyOutputSchema`
+    ///`UpdateSearchMonitorParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchBodyOutputSchema {
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub properties: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub required: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(
-            rename = "type",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`SearchMonitorRequest`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorRequest {
+    #[derive(Default)]
+    pub struct UpdateSearchMonitorParameters {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -664,50 +867,24 @@ pub mod types {
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: exa_mcp_exa_client::Maybe<OutputSchema>,
-        pub search: SearchMonitorSearch,
+        pub output_schema: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub trigger: exa_mcp_exa_client::Maybe<SearchMonitorTrigger>,
-        pub webhook: SearchMonitorWebhook,
+        pub search: exa_mcp_exa_client::Maybe<UpdateSearchMonitorParametersSearch>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub status: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub trigger: exa_mcp_exa_client::Maybe<UpdateSearchMonitorParametersTrigger>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub webhook: exa_mcp_exa_client::Maybe<UpdateSearchMonitorParametersWebhook>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`SearchMonitorSearch`
+    ///`UpdateSearchMonitorParametersSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorSearch {
+    #[derive(Default)]
+    pub struct UpdateSearchMonitorParametersSearch {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
-        #[serde(
-            rename = "excludeDomains",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub exclude_domains: exa_mcp_exa_client::Maybe<
-            ::std::vec::Vec<::std::string::String>,
-        >,
-        #[serde(
-            rename = "includeDomains",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub include_domains: exa_mcp_exa_client::Maybe<
-            ::std::vec::Vec<::std::string::String>,
-        >,
-        #[serde(
-            rename = "numResults",
-            default,
-            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
-        )]
-        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
-        pub query: ::std::string::String,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`SearchMonitorSearchUpdate`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorSearchUpdate {
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
+        pub contents: exa_mcp_exa_client::Maybe<SearchMonitorContents>,
         #[serde(
             rename = "excludeDomains",
             default,
@@ -735,47 +912,29 @@ pub mod types {
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`SearchMonitorTrigger`
+    ///`UpdateSearchMonitorParametersTrigger`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorTrigger {
-        pub period: ::std::string::String,
-        #[serde(rename = "type")]
-        pub type_: ::std::string::String,
-        #[serde(flatten)]
-        pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-    }
-    ///`SearchMonitorUpdate`
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorUpdate {
+    #[derive(Default)]
+    pub struct UpdateSearchMonitorParametersTrigger {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub metadata: exa_mcp_exa_client::Maybe<
-            ::serde_json::Map<::std::string::String, ::serde_json::Value>,
-        >,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub name: exa_mcp_exa_client::Maybe<::std::string::String>,
+        pub period: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
-            rename = "outputSchema",
+            rename = "type",
             default,
             skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: exa_mcp_exa_client::Maybe<OutputSchema>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub search: exa_mcp_exa_client::Maybe<SearchMonitorSearchUpdate>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub status: exa_mcp_exa_client::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub trigger: exa_mcp_exa_client::Maybe<SearchMonitorTrigger>,
-        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
-        pub webhook: exa_mcp_exa_client::Maybe<SearchMonitorWebhook>,
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
-    ///`SearchMonitorWebhook`
+    ///`UpdateSearchMonitorParametersWebhook`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-    pub struct SearchMonitorWebhook {
+    #[derive(Default)]
+    pub struct UpdateSearchMonitorParametersWebhook {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub events: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
-        pub url: ::std::string::String,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub url: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -813,9 +972,9 @@ pub mod types {
     }
 }
 #[derive(Clone, Debug)]
-/**Client for Exa Search API
+/**Client for Exa Public API
 
-Version: 1.2.0*/
+Version: 2.0.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -842,7 +1001,7 @@ impl Client {
 }
 impl ClientInfo<exa_mcp_exa_client::CallContext> for Client {
     fn api_version() -> &'static str {
-        "1.2.0"
+        "2.0.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -863,50 +1022,53 @@ const _: () = {
 };
 #[allow(clippy::all)]
 impl Client {
-    /**Create a backtest
+    /**Try an agent monitor over a past period
 
 Sends a `POST` request to `/agent/monitors/backtest`
 
 */
     pub async fn agent_monitors_backtests_create<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
         body: &'a types::AgentMonitorBacktestRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/agent/monitors/backtest", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorBacktest>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/agent/monitors/backtest", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_backtests_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_backtests_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a backtest
+    /**Get the result of a backtest
 
 Sends a `GET` request to `/agent/monitors/backtest/{backtestId}`
 
@@ -914,44 +1076,47 @@ Sends a `GET` request to `/agent/monitors/backtest/{backtestId}`
     pub async fn agent_monitors_backtests_get<'a>(
         &'a self,
         backtest_id: &'a str,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/backtest/{}", self.baseurl, encode_path(& backtest_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorBacktest>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/backtest/{}", self.baseurl, encode_path(& backtest_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_backtests_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_backtests_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List changes seen by an agent monitor
+    /**List what has changed, to read on from last time
 
 Sends a `GET` request to `/agent/monitors/{monitorId}/changes`
 
@@ -962,47 +1127,50 @@ Sends a `GET` request to `/agent/monitors/{monitorId}/changes`
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         since: Option<&'a str>,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/{}/changes", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorChangeList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/{}/changes", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("since", &since))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_changes_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("since", &since))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_changes_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List agent monitors
+    /**List agent monitors, to find the id of one
 
 Sends a `GET` request to `/agent/monitors`
 
@@ -1011,90 +1179,92 @@ Sends a `GET` request to `/agent/monitors`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/agent/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/agent/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create an agent monitor
+    /**Keep facts about entities up to date on a schedule
 
 Sends a `POST` request to `/agent/monitors`
 
 */
     pub async fn agent_monitors_create<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        idempotency_key: Option<&'a str>,
         body: &'a types::AgentMonitorRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/agent/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(3usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/agent/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        if let Some(value) = idempotency_key {
-            header_map.append("idempotency-key", value.to_string().try_into()?);
-        }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an agent monitor
+    /**Get the settings and progress of an agent monitor
 
 Sends a `GET` request to `/agent/monitors/{monitorId}`
 
@@ -1102,43 +1272,47 @@ Sends a `GET` request to `/agent/monitors/{monitorId}`
     pub async fn agent_monitors_get<'a>(
         &'a self,
         monitor_id: &'a str,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete an agent monitor
+    /**Delete an agent monitor for good
 
 Sends a `DELETE` request to `/agent/monitors/{monitorId}`
 
@@ -1146,43 +1320,47 @@ Sends a `DELETE` request to `/agent/monitors/{monitorId}`
     pub async fn agent_monitors_delete<'a>(
         &'a self,
         monitor_id: &'a str,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorDeleted>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List entities and values of an agent monitor
+    /**List the watched entities with their current values
 
 Sends a `GET` request to `/agent/monitors/{monitorId}/entities`
 
@@ -1193,47 +1371,50 @@ Sends a `GET` request to `/agent/monitors/{monitorId}/entities`
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         since: Option<&'a str>,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/{}/entities", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitorEntityList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/{}/entities", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("since", &since))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_entities_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("since", &since))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_entities_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Add entities to an agent monitor
+    /**Watch more entities with an agent monitor
 
 Sends a `POST` request to `/agent/monitors/{monitorId}/entities`
 
@@ -1241,46 +1422,49 @@ Sends a `POST` request to `/agent/monitors/{monitorId}/entities`
     pub async fn agent_monitors_entities_add<'a>(
         &'a self,
         monitor_id: &'a str,
-        exa_beta: Option<&'a str>,
         body: &'a types::AgentMonitorEntitiesRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/monitors/{}/entities", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/monitors/{}/entities", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_monitors_entities_add",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_monitors_entities_add",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Cancel an agent run
+    /**Cancel an agent run that is no longer needed
 
 Sends a `POST` request to `/agent/runs/{runId}/cancel`
 
@@ -1288,39 +1472,47 @@ Sends a `POST` request to `/agent/runs/{runId}/cancel`
     pub async fn agent_runs_cancel<'a>(
         &'a self,
         run_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/runs/{}/cancel", self.baseurl, encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/runs/{}/cancel", self.baseurl, encode_path(& run_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_cancel",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_cancel",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List agent runs
+    /**List agent runs, to find an earlier one
 
 Sends a `GET` request to `/agent/runs`
 
@@ -1329,82 +1521,92 @@ Sends a `GET` request to `/agent/runs`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/agent/runs", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRunList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/agent/runs", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create an agent run
+    /**Start an agent run for research that takes many steps
 
 Sends a `POST` request to `/agent/runs`
 
 */
     pub async fn agent_runs_create<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        body: &'a types::AgentRunRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/agent/runs", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+        body: &'a types::CreateAgentRunRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/agent/runs", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an agent run
+    /**Get the status and output of an agent run
 
 Sends a `GET` request to `/agent/runs/{runId}`
 
@@ -1412,39 +1614,46 @@ Sends a `GET` request to `/agent/runs/{runId}`
     pub async fn agent_runs_get<'a>(
         &'a self,
         run_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/runs/{}", self.baseurl, encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/runs/{}", self.baseurl, encode_path(& run_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete an agent run
+    /**Delete an agent run for good
 
 Sends a `DELETE` request to `/agent/runs/{runId}`
 
@@ -1452,39 +1661,46 @@ Sends a `DELETE` request to `/agent/runs/{runId}`
     pub async fn agent_runs_delete<'a>(
         &'a self,
         run_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/runs/{}", self.baseurl, encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::DeleteAgentRunResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/runs/{}", self.baseurl, encode_path(& run_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List events of an agent run
+    /**List the events of an agent run, to follow or debug it
 
 Sends a `GET` request to `/agent/runs/{runId}/events`
 
@@ -1494,41 +1710,49 @@ Sends a `GET` request to `/agent/runs/{runId}/events`
         run_id: &'a str,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/runs/{}/events", self.baseurl, encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRunEventList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/runs/{}/events", self.baseurl, encode_path(& run_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_events_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_events_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Stop an agent run early
+    /**End an agent run early and keep what it found
 
 Sends a `POST` request to `/agent/runs/{runId}/stop`
 
@@ -1536,172 +1760,422 @@ Sends a `POST` request to `/agent/runs/{runId}/stop`
     pub async fn agent_runs_stop<'a>(
         &'a self,
         run_id: &'a str,
-        exa_beta: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/agent/runs/{}/stop", self.baseurl, encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::AgentRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/agent/runs/{}/stop", self.baseurl, encode_path(& run_id.to_string()),
             );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "agent_runs_stop",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "agent_runs_stop",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Answer a question
+    /**Answer a question from the web, with citations
 
 Sends a `POST` request to `/answer`
 
 */
     pub async fn answer<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        body: &'a types::AnswerBody,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/answer", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+        body: &'a types::AnswerRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::AnswerResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/answer", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "answer",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "answer",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Find pages similar to a URL
+    /**Cancel a batch that is no longer needed
+
+Sends a `POST` request to `/batches/{batchId}/cancel`
+
+*/
+    pub async fn batches_cancel<'a>(
+        &'a self,
+        batch_id: &'a str,
+    ) -> Result<
+        ResponseValue<crate::search::responses::Batch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/batches/{}/cancel", self.baseurl, encode_path(& batch_id
+                .to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "batches_cancel",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**List batches, to find an earlier one
+
+Sends a `GET` request to `/batches`
+
+*/
+    pub async fn batches_list<'a>(
+        &'a self,
+        cursor: Option<&'a str>,
+        limit: Option<&'a ::serde_json::Number>,
+        status: Option<&'a str>,
+    ) -> Result<
+        ResponseValue<crate::search::responses::BatchList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/batches", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("status", &status))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "batches_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**Run many searches or agent runs as one job
+
+Sends a `POST` request to `/batches`
+
+*/
+    pub async fn batches_create<'a>(
+        &'a self,
+        body: &'a types::CreateBatchRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::Batch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/batches", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "batches_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**Get the status of a batch and where its results are
+
+Sends a `GET` request to `/batches/{batchId}`
+
+*/
+    pub async fn batches_get<'a>(
+        &'a self,
+        batch_id: &'a str,
+    ) -> Result<
+        ResponseValue<crate::search::responses::Batch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/batches/{}", self.baseurl, encode_path(& batch_id.to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "batches_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**Delete a batch that has ended
+
+Sends a `DELETE` request to `/batches/{batchId}`
+
+*/
+    pub async fn batches_delete<'a>(
+        &'a self,
+        batch_id: &'a str,
+    ) -> Result<
+        ResponseValue<crate::search::responses::DeletedBatch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/batches/{}", self.baseurl, encode_path(& batch_id.to_string()),
+            );
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "batches_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**Find pages similar to a URL; use search instead
 
 Sends a `POST` request to `/findSimilar`
 
 */
     pub async fn find_similar<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        body: &'a types::FindSimilarBody,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/findSimilar", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+        body: &'a types::FindSimilarRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::FindSimilarResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/findSimilar", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "find_similar",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "find_similar",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get page contents
+    /**Read web pages whose URLs are known
 
 Sends a `POST` request to `/contents`
 
 */
     pub async fn get_contents<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        body: &'a types::GetContentsBody,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/contents", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+        body: &'a types::ContentsRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::ContentsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/contents", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "get_contents",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "get_contents",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List research tasks
+    /**List research tasks; retired, use agent.runs.list
 
 Sends a `GET` request to `/research/v1`
 
@@ -1710,39 +2184,46 @@ Sends a `GET` request to `/research/v1`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/research/v1", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "research_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::search::responses::ResearchTaskList>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/research/v1", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "research_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create a research task
+    /**Start a research task; retired, use agent.runs.create
 
 Sends a `POST` request to `/research/v1`
 
@@ -1750,38 +2231,45 @@ Sends a `POST` request to `/research/v1`
     pub async fn research_create<'a>(
         &'a self,
         body: &'a types::ResearchRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/research/v1", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "research_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::search::responses::ResearchTask>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/research/v1", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "research_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a research task
+    /**Get a research task; retired, use agent.runs.get
 
 Sends a `GET` request to `/research/v1/{researchId}`
 
@@ -1791,84 +2279,141 @@ Sends a `GET` request to `/research/v1/{researchId}`
         research_id: &'a str,
         events: Option<bool>,
         stream: Option<bool>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/research/v1/{}", self.baseurl, encode_path(& research_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::ResearchTask>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/research/v1/{}", self.baseurl, encode_path(& research_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("events", &events))
-            .query(&progenitor_client::QueryParam::new("stream", &stream))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "research_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("events", &events))
+                .query(&progenitor_client::QueryParam::new("stream", &stream))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "research_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Search the web
+    /**Search the web for pages that match a query
 
 Sends a `POST` request to `/search`
 
 */
     pub async fn search<'a>(
         &'a self,
-        exa_beta: Option<&'a str>,
-        body: &'a types::SearchBody,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/search", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = exa_beta {
-            header_map.append("exa-beta", value.to_string().try_into()?);
+        body: &'a types::SearchRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::SearchResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/search", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List search monitors
+    /**Pause, resume or delete many search monitors at once
+
+Sends a `POST` request to `/monitors/batch`
+
+*/
+    pub async fn search_monitors_batch<'a>(
+        &'a self,
+        body: &'a types::BatchMonitorsRequest,
+    ) -> Result<
+        ResponseValue<crate::search::responses::BatchMonitorsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/monitors/batch", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_batch",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**List search monitors, by status, name or metadata
 
 Sends a `GET` request to `/monitors`
 
@@ -1877,80 +2422,96 @@ Sends a `GET` request to `/monitors`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
+        name: Option<&'a str>,
         status: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("status", &status))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::search::responses::ListSearchMonitorsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("name", &name))
+                .query(&progenitor_client::QueryParam::new("status", &status))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create a search monitor
+    /**Repeat a search on a schedule and report what is new
 
 Sends a `POST` request to `/monitors`
 
 */
     pub async fn search_monitors_create<'a>(
         &'a self,
-        body: &'a types::SearchMonitorRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+        body: &'a types::CreateSearchMonitorParameters,
+    ) -> Result<
+        ResponseValue<crate::search::responses::CreateSearchMonitorResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a search monitor
+    /**Get the settings of a search monitor
 
 Sends a `GET` request to `/monitors/{monitorId}`
 
@@ -1958,39 +2519,46 @@ Sends a `GET` request to `/monitors/{monitorId}`
     pub async fn search_monitors_get<'a>(
         &'a self,
         monitor_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::SearchMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete a search monitor
+    /**Delete a search monitor for good
 
 Sends a `DELETE` request to `/monitors/{monitorId}`
 
@@ -1998,39 +2566,46 @@ Sends a `DELETE` request to `/monitors/{monitorId}`
     pub async fn search_monitors_delete<'a>(
         &'a self,
         monitor_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::SearchMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update a search monitor
+    /**Change, pause or resume a search monitor
 
 Sends a `PATCH` request to `/monitors/{monitorId}`
 
@@ -2038,41 +2613,48 @@ Sends a `PATCH` request to `/monitors/{monitorId}`
     pub async fn search_monitors_update<'a>(
         &'a self,
         monitor_id: &'a str,
-        body: &'a types::SearchMonitorUpdate,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+        body: &'a types::UpdateSearchMonitorParameters,
+    ) -> Result<
+        ResponseValue<crate::search::responses::SearchMonitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}", self.baseurl, encode_path(& monitor_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .patch(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a run of a search monitor
+    /**Get one run of a search monitor
 
 Sends a `GET` request to `/monitors/{monitorId}/runs/{runId}`
 
@@ -2081,40 +2663,47 @@ Sends a `GET` request to `/monitors/{monitorId}/runs/{runId}`
         &'a self,
         monitor_id: &'a str,
         run_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}/runs/{}", self.baseurl, encode_path(& monitor_id
-            .to_string()), encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::SearchMonitorRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}/runs/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()), encode_path(& run_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_runs_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_runs_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List runs of a search monitor
+    /**List the runs of a search monitor with their results
 
 Sends a `GET` request to `/monitors/{monitorId}/runs`
 
@@ -2124,39 +2713,47 @@ Sends a `GET` request to `/monitors/{monitorId}/runs`
         monitor_id: &'a str,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}/runs", self.baseurl, encode_path(& monitor_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::ListSearchMonitorRunsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}/runs", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_runs_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_runs_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
     /**Run a search monitor now
 
@@ -2166,46 +2763,105 @@ Sends a `POST` request to `/monitors/{monitorId}/trigger`
     pub async fn search_monitors_trigger<'a>(
         &'a self,
         monitor_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/monitors/{}/trigger", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::search::responses::TriggerSearchMonitorResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/monitors/{}/trigger", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "search_monitors_trigger",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "search_monitors_trigger",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+}
+impl Client {
+    /// Creates a client with a key.
+    ///
+    /// # Errors
+    /// The key cannot be sent in an HTTP header.
+    pub fn new(key: &str) -> Result<Self, exa_mcp_exa_client::ExaError> {
+        Self::with_config(key, exa_mcp_exa_client::ExaConfig::default())
+    }
+    /// Creates a client with a key and other settings, such as another base URL.
+    ///
+    /// # Errors
+    /// The key or a setting is not valid.
+    pub fn with_config(
+        key: &str,
+        config: exa_mcp_exa_client::ExaConfig,
+    ) -> Result<Self, exa_mcp_exa_client::ExaError> {
+        let kind = exa_mcp_exa_client::KeyKind::Api;
+        let timeout = std::time::Duration::from_secs(180u64);
+        let context = exa_mcp_exa_client::CallContext::unguarded(
+            kind,
+            key,
+            config,
+            timeout,
+        )?;
+        let http = context.http().client()?.clone();
+        let base_url = context.http().base_url(kind, "https://api.exa.ai");
+        Ok(Self::new_with_client(&base_url, http, context))
+    }
+    /// Changes what every call sends, such as its headers, and its time limit and retries.
+    #[must_use]
+    pub fn map_context(
+        mut self,
+        change: impl FnOnce(
+            exa_mcp_exa_client::CallContext,
+        ) -> exa_mcp_exa_client::CallContext,
+    ) -> Self {
+        self.inner = change(self.inner);
+        self
     }
 }
 impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
     async fn pre<E>(
         &self,
         request: &mut reqwest::Request,
-        _info: &OperationInfo,
+        info: &OperationInfo,
     ) -> std::result::Result<(), Error<E>> {
+        let headers: &[(&str, &str)] = match info.operation_id {
+            "agent_runs_stop" => &[("Exa-Beta", "agent-max-effort-2026-07-27")],
+            "agent_monitors_backtests_create" | "agent_monitors_backtests_get"
+            | "agent_monitors_changes_list" | "agent_monitors_create"
+            | "agent_monitors_delete" | "agent_monitors_entities_add"
+            | "agent_monitors_entities_list" | "agent_monitors_get"
+            | "agent_monitors_list" => &[("Exa-Beta", "agent-monitors-2026-08-04")],
+            "batches_cancel" | "batches_create" | "batches_delete" | "batches_get"
+            | "batches_list" => &[("Exa-Beta", "batches-2026-06-06")],
+            _ => &[],
+        };
+        exa_mcp_exa_client::add_missing_headers(request, headers);
         exa_mcp_exa_client::prepare(&self.inner, request)
             .map_err(|error| Error::InvalidRequest(error.message))
     }
@@ -2217,3 +2873,4 @@ impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
         exa_mcp_exa_client::send(&self.client, &self.inner, request).await
     }
 }
+pub mod responses;

@@ -9,6 +9,7 @@ use progenitor_client::{encode_path, ClientHooks, OperationInfo, RequestBuilderE
 pub mod types {
     ///`CreateCriterionParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateCriterionParameters {
         pub description: ::std::string::String,
         #[serde(flatten)]
@@ -16,6 +17,7 @@ pub mod types {
     }
     ///`CreateEnrichmentParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateEnrichmentParameters {
         pub description: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -33,6 +35,7 @@ pub mod types {
     }
     ///`CreateEnrichmentParametersOptionsItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateEnrichmentParametersOptionsItem {
         pub label: ::std::string::String,
         #[serde(flatten)]
@@ -59,6 +62,7 @@ pub mod types {
     }
     ///`CreateImportParametersCsv`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateImportParametersCsv {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub identifier: exa_mcp_exa_client::Maybe<::serde_json::Number>,
@@ -107,6 +111,7 @@ pub mod types {
     }
     ///`CreateMonitorParametersBehaviorConfigCriteriaItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateMonitorParametersBehaviorConfigCriteriaItem {
         pub description: ::std::string::String,
         #[serde(flatten)]
@@ -114,6 +119,7 @@ pub mod types {
     }
     ///`CreateMonitorParametersCadence`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateMonitorParametersCadence {
         pub cron: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -123,6 +129,7 @@ pub mod types {
     }
     ///`CreateWebhookParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebhookParameters {
         pub events: ::std::vec::Vec<::std::string::String>,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -135,6 +142,7 @@ pub mod types {
     }
     ///`CreateWebsetParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParameters {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub enrichments: exa_mcp_exa_client::Maybe<
@@ -160,11 +168,14 @@ pub mod types {
         >,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub search: exa_mcp_exa_client::Maybe<CreateWebsetParametersSearch>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub title: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`CreateWebsetParametersExcludeItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParametersExcludeItem {
         pub id: ::std::string::String,
         pub source: ::std::string::String,
@@ -173,7 +184,10 @@ pub mod types {
     }
     ///`CreateWebsetParametersImportItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParametersImportItem {
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub evaluate: exa_mcp_exa_client::Maybe<bool>,
         pub id: ::std::string::String,
         pub source: ::std::string::String,
         #[serde(flatten)]
@@ -181,6 +195,7 @@ pub mod types {
     }
     ///`CreateWebsetParametersSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParametersSearch {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub count: exa_mcp_exa_client::Maybe<::serde_json::Number>,
@@ -212,6 +227,7 @@ pub mod types {
     }
     ///`CreateWebsetParametersSearchExcludeItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParametersSearchExcludeItem {
         pub id: ::std::string::String,
         pub source: ::std::string::String,
@@ -220,6 +236,7 @@ pub mod types {
     }
     ///`CreateWebsetParametersSearchScopeItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetParametersSearchScopeItem {
         pub id: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -276,6 +293,7 @@ pub mod types {
     }
     ///`CreateWebsetSearchParametersExcludeItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetSearchParametersExcludeItem {
         pub id: ::std::string::String,
         pub source: ::std::string::String,
@@ -284,6 +302,7 @@ pub mod types {
     }
     ///`CreateWebsetSearchParametersScopeItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct CreateWebsetSearchParametersScopeItem {
         pub id: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -330,6 +349,7 @@ pub mod types {
     }
     ///`MonitorBehaviorConfigCriteriaItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct MonitorBehaviorConfigCriteriaItem {
         pub description: ::std::string::String,
         #[serde(flatten)]
@@ -337,6 +357,7 @@ pub mod types {
     }
     ///`MonitorCadence`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct MonitorCadence {
         pub cron: ::std::string::String,
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
@@ -346,6 +367,7 @@ pub mod types {
     }
     ///`PreviewWebsetParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct PreviewWebsetParameters {
         pub search: PreviewWebsetParametersSearch,
         #[serde(flatten)]
@@ -353,6 +375,7 @@ pub mod types {
     }
     ///`PreviewWebsetParametersSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct PreviewWebsetParametersSearch {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub count: exa_mcp_exa_client::Maybe<::serde_json::Number>,
@@ -364,6 +387,7 @@ pub mod types {
     }
     ///`UpdateEnrichmentParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateEnrichmentParameters {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
@@ -382,6 +406,7 @@ pub mod types {
     }
     ///`UpdateEnrichmentParametersOptionsItem`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateEnrichmentParametersOptionsItem {
         pub label: ::std::string::String,
         #[serde(flatten)]
@@ -389,6 +414,7 @@ pub mod types {
     }
     ///`UpdateImport`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateImport {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub metadata: exa_mcp_exa_client::Maybe<
@@ -401,6 +427,7 @@ pub mod types {
     }
     ///`UpdateMonitor`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateMonitor {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub behavior: exa_mcp_exa_client::Maybe<MonitorBehavior>,
@@ -417,6 +444,7 @@ pub mod types {
     }
     ///`UpdateWebhookParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateWebhookParameters {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub events: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
@@ -431,11 +459,14 @@ pub mod types {
     }
     ///`UpdateWebsetRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(Default)]
     pub struct UpdateWebsetRequest {
         #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
         pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub title: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -473,9 +504,9 @@ pub mod types {
     }
 }
 #[derive(Clone, Debug)]
-/**Client for Exa Websets API
+/**Client for Exa Public API
 
-Version: 0*/
+Version: 2.0.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -502,7 +533,7 @@ impl Client {
 }
 impl ClientInfo<exa_mcp_exa_client::CallContext> for Client {
     fn api_version() -> &'static str {
-        "0"
+        "2.0.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -523,7 +554,7 @@ const _: () = {
 };
 #[allow(clippy::all)]
 impl Client {
-    /**Cancel an enrichment
+    /**Stop a running enrichment
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}/enrichments/{enrichmentId}/cancel`
 
@@ -532,40 +563,48 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}/enrichments/{enrichmen
         &'a self,
         webset_id: &'a str,
         enrichment_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/enrichments/{}/cancel", self.baseurl, encode_path(&
-            webset_id.to_string()), encode_path(& enrichment_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetEnrichment>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/enrichments/{}/cancel", self.baseurl,
+                encode_path(& webset_id.to_string()), encode_path(& enrichment_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "enrichments_cancel",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "enrichments_cancel",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create an enrichment
+    /**Add a column to a webset
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}/enrichments`
 
@@ -574,41 +613,48 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}/enrichments`
         &'a self,
         webset_id: &'a str,
         body: &'a types::CreateEnrichmentParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/enrichments", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetEnrichment>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/enrichments", self.baseurl, encode_path(&
+                webset_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "enrichments_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "enrichments_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an enrichment
+    /**Get the status of an enrichment
 
 Sends a `GET` request to `/websets/v0/websets/{websetId}/enrichments/{enrichmentId}`
 
@@ -617,40 +663,47 @@ Sends a `GET` request to `/websets/v0/websets/{websetId}/enrichments/{enrichment
         &'a self,
         webset_id: &'a str,
         enrichment_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
-            webset_id.to_string()), encode_path(& enrichment_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetEnrichment>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& enrichment_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "enrichments_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "enrichments_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete an enrichment
+    /**Delete an enrichment with its results
 
 Sends a `DELETE` request to `/websets/v0/websets/{websetId}/enrichments/{enrichmentId}`
 
@@ -659,40 +712,47 @@ Sends a `DELETE` request to `/websets/v0/websets/{websetId}/enrichments/{enrichm
         &'a self,
         webset_id: &'a str,
         enrichment_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
-            webset_id.to_string()), encode_path(& enrichment_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetEnrichment>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& enrichment_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "enrichments_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "enrichments_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update an enrichment
+    /**Change what an enrichment looks for
 
 Sends a `PATCH` request to `/websets/v0/websets/{websetId}/enrichments/{enrichmentId}`
 
@@ -702,41 +762,48 @@ Sends a `PATCH` request to `/websets/v0/websets/{websetId}/enrichments/{enrichme
         webset_id: &'a str,
         enrichment_id: &'a str,
         body: &'a types::UpdateEnrichmentParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
-            webset_id.to_string()), encode_path(& enrichment_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetEnrichment>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/enrichments/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& enrichment_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .patch(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "enrichments_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "enrichments_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an event
+    /**Get one event with its resource
 
 Sends a `GET` request to `/websets/v0/events/{eventId}`
 
@@ -744,39 +811,47 @@ Sends a `GET` request to `/websets/v0/events/{eventId}`
     pub async fn events_get<'a>(
         &'a self,
         event_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/events/{}", self.baseurl, encode_path(& event_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::EventsGetResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/events/{}", self.baseurl, encode_path(& event_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "events_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "events_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List events
+    /**List what happened to websets and their parts
 
 Sends a `GET` request to `/websets/v0/events`
 
@@ -788,42 +863,53 @@ Sends a `GET` request to `/websets/v0/events`
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         types: Option<&'a ::std::vec::Vec<::std::string::String>>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/events", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("createdAfter", &created_after))
-            .query(&progenitor_client::QueryParam::new("createdBefore", &created_before))
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("types", &types))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "events_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListEventsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/events", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(
+                    &progenitor_client::QueryParam::new("createdAfter", &created_after),
+                )
+                .query(
+                    &progenitor_client::QueryParam::new("createdBefore", &created_before),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("types", &types))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "events_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List imports
+    /**List imports, to find the id of one
 
 Sends a `GET` request to `/websets/v0/imports`
 
@@ -832,39 +918,46 @@ Sends a `GET` request to `/websets/v0/imports`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/imports", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "imports_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListImportsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/imports", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "imports_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create an import
+    /**Import a CSV file of your own records
 
 Sends a `POST` request to `/websets/v0/imports`
 
@@ -872,38 +965,45 @@ Sends a `POST` request to `/websets/v0/imports`
     pub async fn imports_create<'a>(
         &'a self,
         body: &'a types::CreateImportParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/imports", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "imports_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::CreateImportResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/imports", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "imports_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an import
+    /**Get the status of an import
 
 Sends a `GET` request to `/websets/v0/imports/{importId}`
 
@@ -911,40 +1011,47 @@ Sends a `GET` request to `/websets/v0/imports/{importId}`
     pub async fn imports_get<'a>(
         &'a self,
         import_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Import>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "imports_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "imports_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete an import
+    /**Delete an import for good
 
 Sends a `DELETE` request to `/websets/v0/imports/{importId}`
 
@@ -952,40 +1059,47 @@ Sends a `DELETE` request to `/websets/v0/imports/{importId}`
     pub async fn imports_delete<'a>(
         &'a self,
         import_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Import>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "imports_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "imports_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update an import
+    /**Rename an import or change its metadata
 
 Sends a `PATCH` request to `/websets/v0/imports/{importId}`
 
@@ -994,41 +1108,48 @@ Sends a `PATCH` request to `/websets/v0/imports/{importId}`
         &'a self,
         import_id: &'a str,
         body: &'a types::UpdateImport,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Import>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/imports/{}", self.baseurl, encode_path(& import_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .patch(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "imports_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "imports_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get an item
+    /**Get one item of a webset
 
 Sends a `GET` request to `/websets/v0/websets/{websetId}/items/{itemId}`
 
@@ -1037,40 +1158,47 @@ Sends a `GET` request to `/websets/v0/websets/{websetId}/items/{itemId}`
         &'a self,
         webset_id: &'a str,
         item_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/items/{}", self.baseurl, encode_path(& webset_id
-            .to_string()), encode_path(& item_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetItem>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/items/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& item_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "items_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "items_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete an item
+    /**Remove an item from a webset
 
 Sends a `DELETE` request to `/websets/v0/websets/{websetId}/items/{itemId}`
 
@@ -1079,40 +1207,47 @@ Sends a `DELETE` request to `/websets/v0/websets/{websetId}/items/{itemId}`
         &'a self,
         webset_id: &'a str,
         item_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/items/{}", self.baseurl, encode_path(& webset_id
-            .to_string()), encode_path(& item_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetItem>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/items/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& item_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "items_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "items_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List items
+    /**List the items of a webset with their enrichment results
 
 Sends a `GET` request to `/websets/v0/websets/{websetId}/items`
 
@@ -1123,43 +1258,50 @@ Sends a `GET` request to `/websets/v0/websets/{websetId}/items`
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         source_id: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/items", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListWebsetItemResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/items", self.baseurl, encode_path(& webset_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("sourceId", &source_id))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "items_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("sourceId", &source_id))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "items_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List monitors
+    /**List the monitors that keep websets up to date
 
 Sends a `GET` request to `/websets/v0/monitors`
 
@@ -1169,40 +1311,47 @@ Sends a `GET` request to `/websets/v0/monitors`
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         webset_id: Option<&'a str>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("websetId", &webset_id))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListMonitorsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("websetId", &webset_id))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create a monitor
+    /**Keep a webset up to date on a schedule
 
 Sends a `POST` request to `/websets/v0/monitors`
 
@@ -1210,38 +1359,45 @@ Sends a `POST` request to `/websets/v0/monitors`
     pub async fn monitors_create<'a>(
         &'a self,
         body: &'a types::CreateMonitorParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/monitors", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Monitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/monitors", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a monitor
+    /**Get the schedule and last run of a webset's monitor
 
 Sends a `GET` request to `/websets/v0/monitors/{monitorId}`
 
@@ -1249,40 +1405,47 @@ Sends a `GET` request to `/websets/v0/monitors/{monitorId}`
     pub async fn monitors_get<'a>(
         &'a self,
         monitor_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Monitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete a monitor
+    /**Delete a webset's monitor for good
 
 Sends a `DELETE` request to `/websets/v0/monitors/{monitorId}`
 
@@ -1290,40 +1453,47 @@ Sends a `DELETE` request to `/websets/v0/monitors/{monitorId}`
     pub async fn monitors_delete<'a>(
         &'a self,
         monitor_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Monitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update a monitor
+    /**Change, enable or disable a webset's monitor
 
 Sends a `PATCH` request to `/websets/v0/monitors/{monitorId}`
 
@@ -1332,41 +1502,48 @@ Sends a `PATCH` request to `/websets/v0/monitors/{monitorId}`
         &'a self,
         monitor_id: &'a str,
         body: &'a types::UpdateMonitor,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Monitor>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/monitors/{}", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .patch(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a monitor run
+    /**Get one run of a webset's monitor
 
 Sends a `GET` request to `/websets/v0/monitors/{monitorId}/runs/{runId}`
 
@@ -1375,40 +1552,47 @@ Sends a `GET` request to `/websets/v0/monitors/{monitorId}/runs/{runId}`
         &'a self,
         monitor_id: &'a str,
         run_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/monitors/{}/runs/{}", self.baseurl, encode_path(& monitor_id
-            .to_string()), encode_path(& run_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::MonitorRun>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/monitors/{}/runs/{}", self.baseurl, encode_path(&
+                monitor_id.to_string()), encode_path(& run_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_runs_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_runs_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List monitor runs
+    /**List the runs of a webset's monitor
 
 Sends a `GET` request to `/websets/v0/monitors/{monitorId}/runs`
 
@@ -1418,42 +1602,49 @@ Sends a `GET` request to `/websets/v0/monitors/{monitorId}/runs`
         monitor_id: &'a str,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/monitors/{}/runs", self.baseurl, encode_path(& monitor_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListMonitorRunsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/monitors/{}/runs", self.baseurl, encode_path(& monitor_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "monitors_runs_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "monitors_runs_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Cancel a search
+    /**Stop a running search
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}/searches/{searchId}/cancel`
 
@@ -1462,40 +1653,48 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}/searches/{searchId}/ca
         &'a self,
         webset_id: &'a str,
         search_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/searches/{}/cancel", self.baseurl, encode_path(&
-            webset_id.to_string()), encode_path(& search_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetSearch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/searches/{}/cancel", self.baseurl,
+                encode_path(& webset_id.to_string()), encode_path(& search_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "searches_cancel",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "searches_cancel",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Add a search
+    /**Search for more items of an existing webset
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}/searches`
 
@@ -1503,46 +1702,49 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}/searches`
     pub async fn searches_create<'a>(
         &'a self,
         webset_id: &'a str,
-        x_exa_websets_priority: Option<&'a str>,
         body: &'a types::CreateWebsetSearchParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/searches", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetSearch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/searches", self.baseurl, encode_path(&
+                webset_id.to_string()),
             );
-        if let Some(value) = x_exa_websets_priority {
-            header_map.append("x-exa-websets-priority", value.to_string().try_into()?);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "searches_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "searches_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a search
+    /**Get the progress of a search
 
 Sends a `GET` request to `/websets/v0/websets/{websetId}/searches/{searchId}`
 
@@ -1551,40 +1753,91 @@ Sends a `GET` request to `/websets/v0/websets/{websetId}/searches/{searchId}`
         &'a self,
         webset_id: &'a str,
         search_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/searches/{}", self.baseurl, encode_path(& webset_id
-            .to_string()), encode_path(& search_id.to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetSearch>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/searches/{}", self.baseurl, encode_path(&
+                webset_id.to_string()), encode_path(& search_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "searches_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "searches_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List webhooks
+    /**Get the team of the API key and its Websets limits
+
+Sends a `GET` request to `/websets/v0/teams/me`
+
+*/
+    pub async fn teams_me<'a>(
+        &'a self,
+    ) -> Result<
+        ResponseValue<crate::websets::responses::WebsetsTeamInfo>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/teams/me", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "teams_me",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
+        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+    /**List the webhooks of the team
 
 Sends a `GET` request to `/websets/v0/webhooks`
 
@@ -1593,39 +1846,46 @@ Sends a `GET` request to `/websets/v0/webhooks`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/webhooks", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListWebhooksResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/webhooks", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create a webhook
+    /**Have events posted to a URL
 
 Sends a `POST` request to `/websets/v0/webhooks`
 
@@ -1633,38 +1893,45 @@ Sends a `POST` request to `/websets/v0/webhooks`
     pub async fn webhooks_create<'a>(
         &'a self,
         body: &'a types::CreateWebhookParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/webhooks", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webhook>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/webhooks", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a webhook
+    /**Get the events and the URL of a webhook
 
 Sends a `GET` request to `/websets/v0/webhooks/{webhookId}`
 
@@ -1672,40 +1939,47 @@ Sends a `GET` request to `/websets/v0/webhooks/{webhookId}`
     pub async fn webhooks_get<'a>(
         &'a self,
         webhook_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webhook>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete a webhook
+    /**Delete a webhook for good
 
 Sends a `DELETE` request to `/websets/v0/webhooks/{webhookId}`
 
@@ -1713,40 +1987,47 @@ Sends a `DELETE` request to `/websets/v0/webhooks/{webhookId}`
     pub async fn webhooks_delete<'a>(
         &'a self,
         webhook_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webhook>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update a webhook
+    /**Change the events or the URL of a webhook
 
 Sends a `PATCH` request to `/websets/v0/webhooks/{webhookId}`
 
@@ -1755,41 +2036,48 @@ Sends a `PATCH` request to `/websets/v0/webhooks/{webhookId}`
         &'a self,
         webhook_id: &'a str,
         body: &'a types::UpdateWebhookParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webhook>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/webhooks/{}", self.baseurl, encode_path(& webhook_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .patch(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .patch(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List webhook attempts
+    /**List the deliveries of a webhook, to see why they fail
 
 Sends a `GET` request to `/websets/v0/webhooks/{webhookId}/attempts`
 
@@ -1801,44 +2089,51 @@ Sends a `GET` request to `/websets/v0/webhooks/{webhookId}/attempts`
         event_type: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
         successful: Option<bool>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/webhooks/{}/attempts", self.baseurl, encode_path(& webhook_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListWebhookAttemptsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/webhooks/{}/attempts", self.baseurl, encode_path(&
+                webhook_id.to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("eventType", &event_type))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .query(&progenitor_client::QueryParam::new("successful", &successful))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "webhooks_list_attempts",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("eventType", &event_type))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("successful", &successful))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "webhooks_list_attempts",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Cancel a webset's work
+    /**Stop all running work of a webset
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}/cancel`
 
@@ -1846,40 +2141,47 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}/cancel`
     pub async fn websets_cancel<'a>(
         &'a self,
         webset_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}/cancel", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webset>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}/cancel", self.baseurl, encode_path(& webset_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_cancel",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_cancel",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**List websets
+    /**List or find websets
 
 Sends a `GET` request to `/websets/v0/websets`
 
@@ -1888,82 +2190,94 @@ Sends a `GET` request to `/websets/v0/websets`
         &'a self,
         cursor: Option<&'a str>,
         limit: Option<&'a ::serde_json::Number>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/websets", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("cursor", &cursor))
-            .query(&progenitor_client::QueryParam::new("limit", &limit))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_list",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+        search: Option<&'a str>,
+    ) -> Result<
+        ResponseValue<crate::websets::responses::ListWebsetsResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/websets", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("cursor", &cursor))
+                .query(&progenitor_client::QueryParam::new("limit", &limit))
+                .query(&progenitor_client::QueryParam::new("search", &search))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_list",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Create a webset
+    /**Collect entities from the web in a new webset
 
 Sends a `POST` request to `/websets/v0/websets`
 
 */
     pub async fn websets_create<'a>(
         &'a self,
-        x_exa_websets_priority: Option<&'a str>,
         body: &'a types::CreateWebsetParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/websets", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        if let Some(value) = x_exa_websets_priority {
-            header_map.append("x-exa-websets-priority", value.to_string().try_into()?);
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webset>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/websets", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_create",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_create",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
-        }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Get a webset
+    /**Get the status and settings of a webset
 
 Sends a `GET` request to `/websets/v0/websets/{websetId}`
 
@@ -1972,41 +2286,48 @@ Sends a `GET` request to `/websets/v0/websets/{websetId}`
         &'a self,
         webset_id: &'a str,
         expand: Option<&'a ::std::vec::Vec<::std::string::String>>,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::GetWebsetResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .get(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .query(&progenitor_client::QueryParam::new("expand", &expand))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_get",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .get(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .query(&progenitor_client::QueryParam::new("expand", &expand))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_get",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Update a webset
+    /**Rename a webset or change its metadata
 
 Sends a `POST` request to `/websets/v0/websets/{websetId}`
 
@@ -2015,41 +2336,48 @@ Sends a `POST` request to `/websets/v0/websets/{websetId}`
         &'a self,
         webset_id: &'a str,
         body: &'a types::UpdateWebsetRequest,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webset>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_update",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_update",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Delete a webset
+    /**Delete a webset for good
 
 Sends a `DELETE` request to `/websets/v0/websets/{websetId}`
 
@@ -2057,40 +2385,47 @@ Sends a `DELETE` request to `/websets/v0/websets/{websetId}`
     pub async fn websets_delete<'a>(
         &'a self,
         webset_id: &'a str,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!(
-            "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
-            .to_string()),
-        );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::Webset>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!(
+                "{}/websets/v0/websets/{}", self.baseurl, encode_path(& webset_id
+                .to_string()),
             );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .delete(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_delete",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .delete(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_delete",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
     }
-    /**Preview a webset
+    /**See how a webset query is understood, before creating it
 
 Sends a `POST` request to `/websets/v0/websets/preview`
 
@@ -2099,37 +2434,84 @@ Sends a `POST` request to `/websets/v0/websets/preview`
         &'a self,
         search: Option<bool>,
         body: &'a types::PreviewWebsetParameters,
-    ) -> Result<ResponseValue<::serde_json::Value>, Error<()>> {
-        let url = format!("{}/websets/v0/websets/preview", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
-        header_map
-            .append(
-                ::reqwest::header::HeaderName::from_static("api-version"),
-                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
-            );
-        #[allow(unused_mut)]
-        let mut request = self
-            .client
-            .post(url)
-            .header(
-                ::reqwest::header::ACCEPT,
-                ::reqwest::header::HeaderValue::from_static("application/json"),
-            )
-            .json(&body)
-            .query(&progenitor_client::QueryParam::new("search", &search))
-            .headers(header_map)
-            .build()?;
-        let info = OperationInfo {
-            operation_id: "websets_preview",
-        };
-        self.pre(&mut request, &info).await?;
-        let result = self.exec(request, &info).await;
-        self.post(&result, &info).await?;
-        let response = result?;
-        match response.status().as_u16() {
-            200..=299 => ResponseValue::from_response(response).await,
-            _ => Err(Error::UnexpectedResponse(response)),
+    ) -> Result<
+        ResponseValue<crate::websets::responses::PreviewWebsetResponse>,
+        exa_mcp_exa_client::ExaError,
+    > {
+        let result: Result<_, Error<()>> = async {
+            let url = format!("{}/websets/v0/websets/preview", self.baseurl,);
+            let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+            header_map
+                .append(
+                    ::reqwest::header::HeaderName::from_static("api-version"),
+                    ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+                );
+            #[allow(unused_mut)]
+            let mut request = self
+                .client
+                .post(url)
+                .header(
+                    ::reqwest::header::ACCEPT,
+                    ::reqwest::header::HeaderValue::from_static("application/json"),
+                )
+                .json(&body)
+                .query(&progenitor_client::QueryParam::new("search", &search))
+                .headers(header_map)
+                .build()?;
+            let info = OperationInfo {
+                operation_id: "websets_preview",
+            };
+            self.pre(&mut request, &info).await?;
+            let result = self.exec(request, &info).await;
+            self.post(&result, &info).await?;
+            let response = result?;
+            match response.status().as_u16() {
+                200..=299 => ResponseValue::from_response(response).await,
+                _ => Err(Error::UnexpectedResponse(response)),
+            }
         }
+            .await;
+        result.map_err(exa_mcp_exa_client::ExaError::from)
+    }
+}
+impl Client {
+    /// Creates a client with a key.
+    ///
+    /// # Errors
+    /// The key cannot be sent in an HTTP header.
+    pub fn new(key: &str) -> Result<Self, exa_mcp_exa_client::ExaError> {
+        Self::with_config(key, exa_mcp_exa_client::ExaConfig::default())
+    }
+    /// Creates a client with a key and other settings, such as another base URL.
+    ///
+    /// # Errors
+    /// The key or a setting is not valid.
+    pub fn with_config(
+        key: &str,
+        config: exa_mcp_exa_client::ExaConfig,
+    ) -> Result<Self, exa_mcp_exa_client::ExaError> {
+        let kind = exa_mcp_exa_client::KeyKind::Api;
+        let timeout = std::time::Duration::from_secs(120u64);
+        let context = exa_mcp_exa_client::CallContext::unguarded(
+            kind,
+            key,
+            config,
+            timeout,
+        )?;
+        let http = context.http().client()?.clone();
+        let base_url = context.http().base_url(kind, "https://api.exa.ai");
+        Ok(Self::new_with_client(&base_url, http, context))
+    }
+    /// Changes what every call sends, such as its headers, and its time limit and retries.
+    #[must_use]
+    pub fn map_context(
+        mut self,
+        change: impl FnOnce(
+            exa_mcp_exa_client::CallContext,
+        ) -> exa_mcp_exa_client::CallContext,
+    ) -> Self {
+        self.inner = change(self.inner);
+        self
     }
 }
 impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
@@ -2149,3 +2531,4 @@ impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
         exa_mcp_exa_client::send(&self.client, &self.inner, request).await
     }
 }
+pub mod responses;

@@ -24,12 +24,40 @@ const MAX_DEPTH: usize = 24;
 
 /// Returns the fields of `schema`, or `None` if the body is not always an object.
 pub fn fields(document: &Document, schema: &Value, pointer: &str) -> Result<Option<BodyFields>> {
-    collect_fields(document, schema, pointer, &mut Vec::new())
+    let source = Source {
+        document,
+        omitted: "readOnly",
+    };
+    collect_fields(source, schema, pointer, &mut Vec::new())
+}
+
+/// Like [`fields`], for a response.
+pub fn response_fields(
+    document: &Document,
+    schema: &Value,
+    pointer: &str,
+) -> Result<Option<BodyFields>> {
+    let source = Source {
+        document,
+        omitted: "writeOnly",
+    };
+    collect_fields(source, schema, pointer, &mut Vec::new())
+}
+
+/// A document and the flag of properties that are left out.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    document: &'a Document,
+    omitted: &'static str,
 }
 
 /// Returns whether the API only returns a property and never takes it.
 pub fn is_read_only(document: &Document, property: &Value) -> bool {
-    let flagged = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
+    has_flag(document, property, "readOnly")
+}
+
+fn has_flag(document: &Document, property: &Value, flag: &str) -> bool {
+    let flagged = |schema: &Value| schema.get(flag) == Some(&Value::Bool(true));
     let target = document
         .resolve(property, "")
         .ok()
@@ -38,7 +66,7 @@ pub fn is_read_only(document: &Document, property: &Value) -> bool {
 }
 
 fn collect_fields(
-    document: &Document,
+    source: Source<'_>,
     schema: &Value,
     pointer: &str,
     parents: &mut Vec<String>,
@@ -51,13 +79,13 @@ fn collect_fields(
         return Ok(Some(BodyFields::default()));
     }
     parents.push(pointer.to_owned());
-    let fields = collect_parts(document, schema, pointer, parents);
+    let fields = collect_parts(source, schema, pointer, parents);
     parents.pop();
     fields
 }
 
 fn collect_parts(
-    document: &Document,
+    source: Source<'_>,
     schema: &Value,
     pointer: &str,
     parents: &mut Vec<String>,
@@ -70,12 +98,12 @@ fn collect_parts(
     }
     let mut parts = Vec::new();
     if map.contains_key("$ref") {
-        let (target, target_pointer) = document.resolve(schema, pointer)?;
-        parts.push(collect_fields(document, target, &target_pointer, parents)?);
+        let (target, target_pointer) = source.document.resolve(schema, pointer)?;
+        parts.push(collect_fields(source, target, &target_pointer, parents)?);
     }
     for (index, branch) in list(map, "allOf").iter().enumerate() {
         parts.push(collect_fields(
-            document,
+            source,
             branch,
             &format!("{pointer}/allOf/{index}"),
             parents,
@@ -83,14 +111,14 @@ fn collect_parts(
     }
     for keyword in ["oneOf", "anyOf"] {
         if map.contains_key(keyword) {
-            parts.push(union_fields(document, map, keyword, pointer, parents)?);
+            parts.push(union_fields(source, map, keyword, pointer, parents)?);
         }
     }
     let is_object = map.get("type").is_some_and(includes_object) || map.contains_key("properties");
     if parts.is_empty() && !is_object {
         return Ok(None);
     }
-    let mut all = own_fields(document, map, pointer);
+    let mut all = own_fields(source, map, pointer);
     // A closed part next to others would contradict them, so only a single part closes the whole.
     let is_single = parts.len() == 1 && all.known.is_empty();
     for part in parts {
@@ -101,12 +129,12 @@ fn collect_parts(
     Ok(Some(all))
 }
 
-fn own_fields(document: &Document, map: &Map<String, Value>, pointer: &str) -> BodyFields {
+fn own_fields(source: Source<'_>, map: &Map<String, Value>, pointer: &str) -> BodyFields {
     let properties = map.get("properties").and_then(Value::as_object);
-    let (read_only, sent): (Vec<_>, Vec<_>) = properties
+    let (omitted, sent): (Vec<_>, Vec<_>) = properties
         .into_iter()
         .flatten()
-        .partition(|(_, schema)| is_read_only(document, schema));
+        .partition(|(_, schema)| has_flag(source.document, schema, source.omitted));
     let known = sent
         .into_iter()
         .map(|(name, schema)| {
@@ -115,7 +143,7 @@ fn own_fields(document: &Document, map: &Map<String, Value>, pointer: &str) -> B
         })
         .collect();
     let mut required = strings(map.get("required"));
-    required.retain(|name| read_only.iter().all(|(known, _)| *known != name));
+    required.retain(|name| omitted.iter().all(|(known, _)| *known != name));
     let is_false = |key: &str| map.get(key) == Some(&Value::Bool(false));
     let has_patterns = map.contains_key("patternProperties");
     BodyFields {
@@ -128,7 +156,7 @@ fn own_fields(document: &Document, map: &Map<String, Value>, pointer: &str) -> B
 
 /// Returns the fields of all alternatives. A field is required if every alternative requires it.
 fn union_fields(
-    document: &Document,
+    source: Source<'_>,
     map: &Map<String, Value>,
     keyword: &str,
     pointer: &str,
@@ -151,7 +179,7 @@ fn union_fields(
             continue;
         }
         match collect_fields(
-            document,
+            source,
             branch,
             &format!("{pointer}/{keyword}/{index}"),
             parents,

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::lower::client_identifier;
 use crate::model::{
     ApiModel, Body, BodyContent, Encoding, KeyPlacement, Location, Model, Operation, Parameter,
+    SentWith,
 };
 
 /// Generates `operations.rs`.
@@ -39,7 +40,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
         use exa_mcp_exa_client::CallContext;
         use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
         #further_imports
-        use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
+        use exa_mcp_model::{Api, Argument, EmbeddedJson, KeyKind, Operation, RequestBody};
 
         #(#apis)*
 
@@ -89,11 +90,19 @@ fn api_statics(api: &ApiModel, model: &Model) -> Vec<TokenStream> {
     }
     let doc = format!(" {}", api.title);
     let (name, version) = (&api.name, &api.version);
+    let key = format_ident!("{}", format!("{:?}", api.key));
+    let admin_only = api.set.is_some();
     let statics = hosts.into_iter().map(|base_url| {
         let ident = api_ident(api, base_url);
         quote! {
             #[doc = #doc]
-            pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version };
+            pub static #ident: Api = Api {
+                name: #name,
+                base_url: #base_url,
+                version: #version,
+                key: KeyKind::#key,
+                admin_only: #admin_only,
+            };
         }
     });
     statics.collect()
@@ -266,7 +275,7 @@ fn call_function(
                 #(#context_parameters)*
                 #(#bindings)*
                 let http = context.http().client()?.clone();
-                let base_url = context.http().base_url(#api.base_url);
+                let base_url = context.base_url(&#api)?;
                 let client = super::#module::Client::new_with_client(&base_url, http, context);
                 let response = client.#name(#(#passed),*).await?;
                 Ok(response.into())
@@ -388,6 +397,23 @@ fn read_argument(parameter: &Parameter) -> TokenStream {
     let name = &parameter.name;
     let always_sent = &parameter.always_sent;
     match parameter.encoding {
+        Encoding::Joined(',')
+            if parameter.location == Location::Header && !parameter.sent_with.is_empty() =>
+        {
+            let conditions = parameter.sent_with.iter().map(|condition| {
+                let SentWith { send, given, is } = condition;
+                let value = match is {
+                    Some(value) => quote! { Some(#value) },
+                    None => quote! { None },
+                };
+                quote! { (#send, #given, #value) }
+            });
+            quote! {{
+                let mut entries = vec![#(#always_sent),*];
+                entries.extend(parts.entries_sent_with(&[#(#conditions),*]));
+                parts.header_list(#name, &entries)
+            }}
+        }
         Encoding::Joined(',') if parameter.location == Location::Header => {
             quote! { parts.header_list(#name, &[#(#always_sent),*]) }
         }

@@ -1,8 +1,8 @@
 //! Generates clients, operations, schemas and snapshots from the specs in `data-design/`.
 //!
 //! Each stage is a module, in this order: `load` → `overlay` → `references` → `operations` (with
-//! `parameters`, `body` and `schemas`) → `tools` → `lower` → `clients` → `glue` → `snapshots` →
-//! `output`. [`diff`] compares two results; `update`, a feature, reads new specs from upstream.
+//! `parameters`, `body` and `schemas`) → `tools` → `responses` → `lower` → `clients` → `glue` →
+//! `snapshots` → `output`. [`diff`] compares two results; `update`, a feature, reads new specs from upstream.
 
 mod body;
 mod clients;
@@ -23,6 +23,8 @@ mod prices;
 mod prompts;
 mod publish_rules;
 mod references;
+mod response_fields;
+mod responses;
 mod schemas;
 pub mod snapshot_loader;
 mod snapshots;
@@ -65,6 +67,8 @@ pub struct Design {
     pub resources: Resources,
     /// The prices of the operations.
     pub prices: PriceList,
+    /// Where responses have the fields that the server itself reads.
+    response_fields: response_fields::ResponseFields,
     /// Notices for the maintainer, and what was left out.
     pub findings: Findings,
 }
@@ -98,19 +102,21 @@ pub fn read(data_design: &Path) -> Result<Design> {
     let prompt_file = load::load_as(data_design, "prompts.yaml");
     let prompt_file = prompt_file.map_err(|error| errors.push(error)).ok();
     Error::combine(errors)?;
+    operations::omit_misdirected(&apis, &mut operations, &mut findings);
     operations::finish(&apis, &mut operations, &mut findings.notices);
     let clients = clients::generate_all(&documents, &apis, &mut operations, &mut findings)?;
-    let notices = &mut findings.notices;
-    surface_check::check(&surface, &mut operations, notices);
+    surface_check::check(&surface, &mut operations, &mut findings);
     let prices = match &price_document {
-        Some(document) => prices::read(document, &operations, notices)?,
+        Some(document) => prices::read(document, &operations, &mut findings.notices)?,
         None => PriceList::default(),
     };
+    let response_fields =
+        response_fields::check(&surface.response_fields, &operations, &mut findings.notices);
     let model = Model { apis, operations };
-    let tools = tools::build(&surface.tools, &model, notices);
+    let tools = tools::build(&surface.tools, &model, &mut findings);
     let prompts = prompt_file.unwrap_or_default();
-    let prompts = prompts::check(prompts, &model, &tools, notices)?;
-    let resources = surface_check::check_resources(&surface.resources, &model, notices);
+    let prompts = prompts::check(prompts, &model, &tools, &mut findings)?;
+    let resources = surface_check::check_resources(&surface.resources, &model, &mut findings);
     Ok(Design {
         model,
         documents,
@@ -119,6 +125,7 @@ pub fn read(data_design: &Path) -> Result<Design> {
         prompts,
         resources,
         prices,
+        response_fields,
         findings,
     })
 }
@@ -137,7 +144,7 @@ fn read_document(
         findings.notices.extend(notices);
     }
     if let Some(wording) = load::load_wording(data_design, &api.spec)? {
-        let notices = overlay::apply(&mut document, &wording)?;
+        let notices = overlay::apply_wording(&mut document, &wording)?;
         findings.notices.extend(notices);
     }
     references::replace_dangling(&mut document, findings);
@@ -146,8 +153,7 @@ fn read_document(
 
 /// The start of `generated/lib.rs`, after [`HEADER`].
 const LIB_HEADER: &str = "\
-//! Clients, operations and schemas made from the specs.
-
+#![doc = include_str!(\"client.md\")]
 // Generated code follows the generator's habits.
 #![allow(
     clippy::all,
@@ -170,9 +176,17 @@ pub fn generate(root: &Path) -> Result<GeneratedOutput> {
     let glue = glue::generate(&design.model, &design.clients)?;
     for (name, client) in &design.clients {
         files.insert(format!("generated/{name}.rs"), rust_source(&client.file));
+        let responses = format!("{HEADER}{}", client.responses);
+        let module = responses::MODULE;
+        files.insert(format!("generated/{name}/{module}.rs"), responses);
     }
     files.insert("generated/operations.rs".to_owned(), rust_source(&glue));
+    let fields = response_fields::source(&design.response_fields);
+    let fields = format!("{HEADER}{fields}");
+    files.insert("generated/response_fields.rs".to_owned(), fields);
     files.insert("generated/lib.rs".to_owned(), lib_source(&design.clients));
+    let guide = load::load_text(&data_design, "client.md")?;
+    files.insert("generated/client.md".to_owned(), guide);
     for operation in &design.model.operations {
         let schemas = [
             ("input", &operation.input_schema),
@@ -221,6 +235,8 @@ fn add_tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
     ] {
         files.insert(format!("generated/{name}"), text);
     }
+    let sets = snapshots::to_text(&serde_json::json!(registry.sets));
+    files.insert(snapshot_loader::SETS.to_owned(), sets);
     let tokens = registry.token_table();
     files.insert("codegen-snapshots/TOKENS.md".to_owned(), tokens);
 }
@@ -231,7 +247,7 @@ fn rust_source(file: &syn::File) -> String {
 
 fn lib_source(clients: &BTreeMap<String, clients::GeneratedClient>) -> String {
     let mut text = format!("{HEADER}{LIB_HEADER}");
-    let names = ["operations", "tools"].into_iter();
+    let names = ["operations", "response_fields", "tools"].into_iter();
     for name in names.chain(clients.keys().map(String::as_str)) {
         text.push_str(&format!("#[rustfmt::skip]\npub mod {name};\n"));
     }

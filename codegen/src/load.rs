@@ -39,6 +39,11 @@ pub fn load_as<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<T> {
     parse_as(file, &read(dir, file)?)
 }
 
+/// Reads the text of `file` from `dir`.
+pub fn load_text(dir: &Path, file: &str) -> Result<String> {
+    read(dir, file)
+}
+
 fn read(dir: &Path, file: &str) -> Result<String> {
     let path = dir.join(file);
     std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })

@@ -99,7 +99,7 @@ fn run(arguments: &[String]) -> std::result::Result<CommandOutput, CommandError>
             let changed = output.write(options.root)?.len();
             Ok(format!("{changed} of {} files changed\n", output.files.len()).into())
         }
-        ["diff", rest @ ..] => Ok(compare(rest)?),
+        ["diff", rest @ ..] => compare(rest),
         #[cfg(feature = "update")]
         ["update", rest @ ..] => update(rest),
         ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n").into()),
@@ -152,21 +152,25 @@ impl<'a> Options<'a> {
     }
 }
 
-fn compare(arguments: &[&str]) -> Result<CommandOutput> {
+fn compare(arguments: &[&str]) -> std::result::Result<CommandOutput, CommandError> {
     let (flags, folders): (Vec<&str>, Vec<&str>) =
         arguments.iter().partition(|a| a.starts_with("--"));
     if let Some(unknown) = flags
         .iter()
         .find(|f| !["--json", "--exit-code"].contains(f))
     {
-        return Err(Error::Usage(format!("unexpected argument `{unknown}`")));
+        return Err(Error::Usage(format!("unexpected argument `{unknown}`")).into());
     }
     let [old, new] = folders.as_slice() else {
-        return Err(Error::Usage("`diff` needs two folders".to_owned()));
+        return Err(Error::Usage("`diff` needs two folders".to_owned()).into());
     };
-    let old = snapshot_loader::load(&PathBuf::from(old))?;
-    let new = snapshot_loader::load(&PathBuf::from(new))?;
-    let changes = diff::compare(&old, &new);
+    let (old_folder, new_folder) = (PathBuf::from(old), PathBuf::from(new));
+    let old = snapshot_loader::load(&old_folder)?;
+    let new = snapshot_loader::load(&new_folder)?;
+    #[cfg_attr(not(feature = "update"), allow(unused_mut))]
+    let mut changes = diff::compare_versions(&old, &new);
+    #[cfg(feature = "update")]
+    changes.extend(codegen::update::stale_wording(&old_folder, &new_folder)?);
     let text = if flags.contains(&"--json") {
         format!("{:#}\n", diff::to_json(&changes))
     } else {

@@ -1,6 +1,7 @@
 //! The operations as the later stages see them.
 
-use exa_mcp_model::OperationBehavior;
+use exa_mcp_model::{KeyKind, OperationBehavior};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::surface::ServerArgument;
@@ -21,6 +22,12 @@ impl Model {
             .iter()
             .find(|operation| operation.name == name)
     }
+
+    /// Returns the tool set to which an operation is confined, if it is.
+    pub fn only_set(&self, operation: &Operation) -> Option<&str> {
+        let api = self.apis.iter().find(|api| api.name == operation.api)?;
+        api.set.as_deref()
+    }
 }
 
 /// One spec with its overlay applied.
@@ -36,6 +43,10 @@ pub struct ApiModel {
     pub version: String,
     /// Scheme and host of the first server.
     pub base_url: String,
+    /// The kind of key that it takes.
+    pub key: KeyKind,
+    /// The only set with the tools of its operations.
+    pub set: Option<String>,
 }
 
 /// One operation.
@@ -77,6 +88,8 @@ pub struct Operation {
     pub input_schema: Value,
     /// Published schema of the response.
     pub output_schema: Value,
+    /// Schema of the events of a streamed response, if the response can be JSON as well.
+    pub stream_schema: Option<Value>,
     /// Time limit of one attempt.
     pub timeout_seconds: u64,
     /// Behavior of the server that the spec does not describe.
@@ -175,10 +188,25 @@ pub struct Parameter {
     pub encoding: Encoding,
     /// List entries that every request sends.
     pub always_sent: Vec<String>,
+    /// List entries that requests with other arguments send.
+    pub sent_with: Vec<SentWith>,
     /// Name in the document for the client generator.
     pub client_name: String,
     /// The generated client cannot take it, so it is sent through the call context.
     pub via_context: bool,
+}
+
+/// A list entry that a request sends because of another argument, such as the token of a beta feature.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentWith {
+    /// The list entry.
+    pub send: String,
+    /// Dotted path of a body field that causes it, unless it is null or false.
+    pub given: String,
+    /// The value that causes it; without one, any does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is: Option<String>,
 }
 
 /// The request body.

@@ -2,7 +2,9 @@
 //!
 //! OpenAPI Overlay 1.0 with additions for a spec that changes: existing list entries are not added again, an
 //! action with `x-if-absent: true` does not override what upstream has, an action finds a path whose variables
-//! upstream renamed, and an action without effect is a notice.
+//! upstream renamed, and an action without effect is a notice. An overlay with our wording only adds texts.
+
+mod wording;
 
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
@@ -11,17 +13,17 @@ use crate::error::{Error, Notice, Result};
 use crate::load::Document;
 use crate::path_template::{self, VariableNames};
 
+pub use wording::apply_wording;
+
+const NO_TARGET: &str = "the target no longer matches anything; action skipped";
+
 /// Applies `overlay` to `document` and reports every action without a target or effect.
 pub fn apply(document: &mut Document, overlay: &Document) -> Result<Vec<Notice>> {
     let actions = parse_actions(overlay)?;
     let mut notices = Vec::new();
     for action in &actions {
         let messages = action.apply(&mut document.root);
-        notices.extend(messages.into_iter().map(|message| Notice {
-            file: overlay.file.clone(),
-            location: format!("action {} ({})", action.number, action.target_text),
-            message,
-        }));
+        notices.extend(action.notices(overlay, messages));
     }
     Ok(notices)
 }
@@ -97,16 +99,9 @@ impl OverlayAction {
     /// Applies the action and returns messages for the maintainer.
     fn apply(&self, root: &mut Value) -> Vec<String> {
         let mut messages = Vec::new();
-        let (target, names) = self.current_target(root, &mut messages);
-        let mut pointers: Vec<String> = target
-            .as_ref()
-            .unwrap_or(&self.target)
-            .query_located(root)
-            .locations()
-            .map(|location| location.to_json_pointer())
-            .collect();
+        let (mut pointers, names) = self.find(root, &mut messages);
         if pointers.is_empty() {
-            return vec!["the target no longer matches anything; action skipped".to_owned()];
+            return vec![NO_TARGET.to_owned()];
         }
         // Remove from the end, so that the indices of the remaining list entries stay valid.
         pointers.reverse();
@@ -136,6 +131,28 @@ impl OverlayAction {
             );
         }
         messages
+    }
+
+    /// Returns the pointers of the targets, and how upstream renamed their path variables.
+    fn find(&self, root: &Value, messages: &mut Vec<String>) -> (Vec<String>, VariableNames) {
+        let (target, names) = self.current_target(root, messages);
+        let target = target.as_ref().unwrap_or(&self.target);
+        let located = target.query_located(root);
+        let pointers = located
+            .locations()
+            .map(|location| location.to_json_pointer())
+            .collect();
+        (pointers, names)
+    }
+
+    fn notices(&self, overlay: &Document, messages: Vec<String>) -> Vec<Notice> {
+        let location = format!("action {} ({})", self.number, self.target_text);
+        let notice = |message| Notice {
+            file: overlay.file.clone(),
+            location: location.clone(),
+            message,
+        };
+        messages.into_iter().map(notice).collect()
     }
 
     /// Returns the target with the path variables of upstream, if they differ, and how they were renamed.

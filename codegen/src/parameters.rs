@@ -298,8 +298,8 @@ const RESERVED: &[&str] = &[
 
 /// Sets the names for the client generator.
 ///
-/// A query or header parameter whose Rust name is taken or unusual is sent through the call context; a path
-/// variable gets another name.
+/// A query or header parameter whose Rust name is taken or unusual is sent through the call context, and so are
+/// optional headers; a path variable gets another name.
 pub fn set_client_names(parameters: &mut [Parameter]) {
     let mut taken: Vec<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     for parameter in parameters {
@@ -321,7 +321,11 @@ pub fn set_client_names(parameters: &mut [Parameter]) {
             }
         } else {
             let is_usable = is_usable(&identifier, &taken) && parameter.wire_name.is_ascii();
-            parameter.via_context = !is_usable || parameter.encoding.needs_context();
+            // Few callers need headers, so a method takes only those without which a call fails.
+            let is_optional_header = parameter.location == Location::Header
+                && (!parameter.required || !parameter.always_sent.is_empty());
+            parameter.via_context =
+                !is_usable || is_optional_header || parameter.encoding.needs_context();
         }
         if !parameter.via_context {
             taken.push(identifier);

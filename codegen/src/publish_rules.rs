@@ -4,6 +4,10 @@ use serde_json::{Map, Value, json};
 
 const TYPES: &[&str] = &["string", "number", "boolean", "object", "array", "null"];
 
+/// Keywords that restrict values of every type, so that a null beside them would be rejected. Null is added to an
+/// `enum`.
+const ANY_TYPE: &[&str] = &["$ref", "allOf", "anyOf", "const", "if", "not", "oneOf"];
+
 /// Simplifies a published schema, whose parts are already simple.
 pub fn simplify(schema: &mut Map<String, Value>) {
     if schema.get("propertyNames") == Some(&json!({"type": "string"})) {
@@ -11,6 +15,28 @@ pub fn simplify(schema: &mut Map<String, Value>) {
     }
     drop_union_of_all_types(schema);
     nullable_type(schema);
+    describe_constants(schema);
+}
+
+/// Describes properties that have only one value, which need no wording of their own.
+fn describe_constants(schema: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    for property in properties.values_mut().filter_map(Value::as_object_mut) {
+        let value = match (property.get("const"), property.get("enum")) {
+            (Some(value), _) => value,
+            (None, Some(Value::Array(values))) if values.len() == 1 => &values[0],
+            _ => continue,
+        };
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        if !property.contains_key("description") {
+            let text = format!("Always `{value}`.");
+            property.insert("description".to_owned(), text.into());
+        }
+    }
 }
 
 /// Removes a union of all types, which accepts any value.
@@ -68,7 +94,7 @@ fn nullable_type(schema: &mut Map<String, Value>) {
     let Value::Object(branch) = branch else {
         return;
     };
-    let is_restricted = branch.contains_key("enum") || branch.contains_key("const");
+    let is_restricted = branch.keys().any(|key| ANY_TYPE.contains(&key.as_str()));
     let clashes = branch
         .keys()
         .any(|key| schema.contains_key(key) && key != "description");
@@ -79,7 +105,12 @@ fn nullable_type(schema: &mut Map<String, Value>) {
         return;
     }
     let types = json!([name, "null"]);
-    let branch = branch.clone();
+    let mut branch = branch.clone();
+    if let Some(Value::Array(values)) = branch.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
     let outer = std::mem::take(schema);
     for (key, value) in outer {
         if key == "anyOf" {
@@ -113,6 +144,10 @@ mod tests {
                 json!({"type": ["string", "null"], "maxLength": 3, "title": "t"}),
             ),
             (
+                json!({"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+                json!({"type": ["string", "null"], "enum": ["a", null]}),
+            ),
+            (
                 json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {}}]}),
                 json!({"type": ["array", "null"], "items": {}}),
             ),
@@ -122,7 +157,9 @@ mod tests {
         }
         for unchanged in [
             json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]}),
-            json!({"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+            json!({"anyOf": [{"type": "string", "const": "a"}, {"type": "null"}]}),
+            json!({"anyOf": [{"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"type": "null"}]}),
+            json!({"anyOf": [{"type": "object", "not": {"required": ["a"]}}, {"type": "null"}]}),
             json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
             json!({"anyOf": [{"type": "object", "required": ["a"]}, {"type": "null"}], "required": ["b"]}),
         ] {
@@ -143,6 +180,17 @@ mod tests {
         some[0]["maxLength"] = json!(3);
         let schema = json!({ "anyOf": some });
         assert_eq!(simplified(schema.clone()), schema);
+    }
+
+    #[test]
+    fn constants_describe_themselves() {
+        let schema = json!({"properties": {"a": {"const": "x"}, "b": {"enum": [true]},
+            "c": {"const": "y", "description": "d"}, "d": {"enum": ["x", "y"]}}});
+        let properties = &simplified(schema)["properties"];
+        assert_eq!(properties["a"]["description"], "Always `x`.");
+        assert_eq!(properties["b"]["description"], "Always `true`.");
+        assert_eq!(properties["c"]["description"], "d");
+        assert_eq!(properties["d"].get("description"), None);
     }
 
     #[test]

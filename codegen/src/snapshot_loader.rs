@@ -1,28 +1,35 @@
-//! Loads operation snapshots from a folder, for comparing two versions of the API.
+//! Loads snapshots from a folder, for comparing two versions of the API.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use crate::diff::OperationSnapshots;
+use crate::diff::{ApiSnapshot, OperationSnapshots};
 use crate::error::{Error, Result};
-use crate::snapshots;
+use crate::{Design, snapshots};
 
-/// Loads the operations of a repository, of its `codegen-snapshots/`, or of its `data-design/`.
+/// The file with the sets of tools.
+pub const SETS: &str = "codegen-snapshots/sets.json";
+
+/// Loads a repository, its `codegen-snapshots/`, or its `data-design/`.
 ///
 /// If a folder has both snapshots and specs, the reviewed snapshots take precedence.
-pub fn load(dir: &Path) -> Result<OperationSnapshots> {
-    for folder in [
-        dir.join("codegen-snapshots/operations"),
-        dir.join("operations"),
-    ] {
-        if folder.is_dir() {
-            return from_snapshots(&folder);
+pub fn load(dir: &Path) -> Result<ApiSnapshot> {
+    for folder in [dir.join("codegen-snapshots"), dir.to_owned()] {
+        let operations = folder.join("operations");
+        if operations.is_dir() {
+            return Ok(ApiSnapshot {
+                operations: from_snapshots(&operations)?,
+                tools: load_tools(&folder.join("tools"))?,
+                sets: load_sets(&folder.join("sets.json"))?,
+            });
         }
     }
     for folder in [dir.join("data-design"), dir.to_owned()] {
         if folder.join("surface.yaml").is_file() {
-            return Ok(snapshots::operations(&crate::read(&folder)?));
+            return Ok(of_design(&crate::read(&folder)?));
         }
     }
     let operations = from_snapshots(dir)?;
@@ -32,29 +39,79 @@ pub fn load(dir: &Path) -> Result<OperationSnapshots> {
             dir.display()
         )));
     }
-    Ok(operations)
+    Ok(ApiSnapshot {
+        operations,
+        ..ApiSnapshot::default()
+    })
+}
+
+/// Returns what callers see of a design.
+pub fn of_design(design: &Design) -> ApiSnapshot {
+    let tools = design.tools.tools.iter();
+    let tools = tools.map(|(name, tool)| (name.clone(), json!(tool)));
+    ApiSnapshot {
+        operations: snapshots::operations(design),
+        tools: Some(tools.collect()),
+        sets: Some(design.tools.sets.clone()),
+    }
 }
 
 fn from_snapshots(dir: &Path) -> Result<OperationSnapshots> {
-    let fail = |path: &Path, source: std::io::Error| Error::Read {
-        path: path.to_owned(),
+    let snapshots = json_files(dir)?.into_iter();
+    let named = snapshots.filter_map(|snapshot| {
+        let name = snapshot.get("name")?.as_str()?.to_owned();
+        Some((name, snapshot))
+    });
+    Ok(named.collect())
+}
+
+/// Loads the tools; older versions may have none.
+fn load_tools(dir: &Path) -> Result<Option<BTreeMap<String, Value>>> {
+    if !dir.is_dir() {
+        return Ok(None);
+    }
+    let tools = json_files(dir)?.into_iter();
+    let named = tools.filter_map(|tool| {
+        let name = tool.pointer("/definition/name")?.as_str()?.to_owned();
+        Some((name, tool))
+    });
+    Ok(Some(named.collect()))
+}
+
+fn load_sets(file: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>> {
+    if file.is_file() {
+        read_json(file).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+fn json_files(dir: &Path) -> Result<Vec<Value>> {
+    let fail = |source: std::io::Error| Error::Read {
+        path: dir.to_owned(),
         source,
     };
-    let mut operations = OperationSnapshots::new();
-    for entry in std::fs::read_dir(dir).map_err(|source| fail(dir, source))? {
-        let path: PathBuf = entry.map_err(|source| fail(dir, source))?.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).map_err(|source| fail(&path, source))?;
-        let snapshot: Value = serde_json::from_str(&text).map_err(|error| Error::Document {
-            file: path.display().to_string(),
-            pointer: String::new(),
-            message: format!(" is not a snapshot: {error}"),
-        })?;
-        if let Some(name) = snapshot.get("name").and_then(Value::as_str) {
-            operations.insert(name.to_owned(), snapshot.clone());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(fail)? {
+        let path: PathBuf = entry.map_err(fail)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            files.push(read_json(&path)?);
         }
     }
-    Ok(operations)
+    Ok(files)
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|error| Error::Document {
+        file: path.display().to_string(),
+        pointer: String::new(),
+        message: format!(" is not a snapshot: {error}"),
+    })
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use exa_mcp_model::KeyKind;
 use exa_mcp_model::price::Price;
 use serde_json::{Map, Value, json};
 
 use crate::Design;
 use crate::error::Notice;
-use crate::model::{Body, Model, Operation};
+use crate::model::{ApiModel, Body, BodyContent, KeyPlacement, Model, Operation};
 
 /// Schema keywords that a snapshot contains in addition to an argument's type.
 const ARGUMENT_KEYWORDS: &[&str] = &[
@@ -35,7 +36,9 @@ pub fn operations(design: &Design) -> BTreeMap<String, Value> {
     operations
         .map(|operation| {
             let price = design.prices.operations.get(&operation.name);
-            (operation.name.clone(), snapshot(operation, price))
+            let mut apis = design.model.apis.iter();
+            let api = apis.find(|api| api.name == operation.api);
+            (operation.name.clone(), snapshot(operation, api, price))
         })
         .collect()
 }
@@ -66,13 +69,16 @@ pub fn sort_keys(value: &Value) -> Value {
     }
 }
 
-fn snapshot(operation: &Operation, price: Option<&Price>) -> Value {
+fn snapshot(operation: &Operation, api: Option<&ApiModel>, price: Option<&Price>) -> Value {
     let mut snapshot = json!({
         "name": operation.name,
         "api": operation.api,
         "domain": operation.domain,
         "method": operation.method.to_uppercase(),
         "path": operation.path,
+        "host": operation.base_url,
+        "auth": auth(operation),
+        "responseType": operation.response_type.as_deref().unwrap_or("application/json"),
         "summary": operation.summary,
         "description": operation.description,
         "timeoutSeconds": operation.timeout_seconds,
@@ -83,6 +89,18 @@ fn snapshot(operation: &Operation, price: Option<&Price>) -> Value {
     if operation.deprecated {
         snapshot["deprecated"] = json!(true);
     }
+    if let Some((content, _)) = operation.body.content() {
+        snapshot["requestType"] = json!(media_type(content));
+    }
+    if let Some(schema) = &operation.stream_schema {
+        snapshot["streamSchema"] = schema.clone();
+    }
+    if let Some(api) = api.filter(|api| api.key != KeyKind::Api) {
+        snapshot["key"] = json!(api.key);
+    }
+    if let Some(set) = api.and_then(|api| api.set.as_ref()) {
+        snapshot["set"] = json!(set);
+    }
     if let (Value::Object(snapshot), Value::Object(behavior)) =
         (&mut snapshot, json!(operation.behavior))
     {
@@ -92,6 +110,25 @@ fn snapshot(operation: &Operation, price: Option<&Price>) -> Value {
         snapshot["price"] = json!(price);
     }
     snapshot
+}
+
+/// Returns where the key is sent.
+fn auth(operation: &Operation) -> String {
+    match &operation.key_placement {
+        None => "header x-api-key".to_owned(),
+        Some(KeyPlacement::Header(name)) => format!("header {name}"),
+        Some(KeyPlacement::Bearer) => "bearer token".to_owned(),
+        Some(KeyPlacement::Query(name)) => format!("query {name}"),
+    }
+}
+
+fn media_type(content: &BodyContent) -> &str {
+    match content {
+        BodyContent::Json(media) => media.as_deref().unwrap_or("application/json"),
+        BodyContent::Form => "application/x-www-form-urlencoded",
+        BodyContent::Multipart(_) => "multipart/form-data",
+        BodyContent::Text(media) | BodyContent::Binary(media) => media,
+    }
 }
 
 fn arguments(operation: &Operation) -> Value {
@@ -141,6 +178,9 @@ fn arguments(operation: &Operation) -> Value {
                     if !list.is_empty() {
                         argument[key] = json!(list);
                     }
+                }
+                if !parameter.sent_with.is_empty() {
+                    argument["with"] = json!(parameter.sent_with);
                 }
             }
         }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use exa_mcp_model::{
-    ArgumentCheck, ExampleCall, LongRunning, OperationBehavior, Resources, Streaming,
-    UploadOperations,
+    ArgumentCheck, DefaultContents, ExampleCall, KeyKind, LongRunning, OperationBehavior,
+    Resources, Streaming, UploadOperations,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::path_template;
+use crate::response_fields::ResponseFields;
 use crate::tools::definitions::ToolDefinitions;
 
 /// The contents of `surface.yaml`.
@@ -35,6 +36,9 @@ pub struct Surface {
     /// The operations behind resources.
     #[serde(default)]
     pub resources: Resources,
+    /// Where responses have the fields that the server itself reads.
+    #[serde(default)]
+    pub response_fields: ResponseFields,
 }
 
 /// A spec and how it is read.
@@ -47,6 +51,12 @@ pub struct ApiEntry {
     pub overlay: Option<String>,
     /// First word of operationIds that is dropped from operation names.
     pub namespace: Option<String>,
+    /// The kind of key that the API takes.
+    #[serde(default)]
+    pub key: KeyKind,
+    /// The only set with the tools of its operations, apart from those of their domains. Over HTTP, only admins may use
+    /// these tools. Without it, they are in `granular`.
+    pub set: Option<String>,
 }
 
 /// Defaults for operations without an entry.
@@ -97,8 +107,11 @@ pub struct OperationEntry {
     upload: Option<UploadOperations>,
     #[serde(default)]
     filters: BTreeMap<String, String>,
+    contents: Option<DefaultContents>,
     #[serde(default)]
     probe: bool,
+    #[serde(default)]
+    secret: bool,
     long_running: Option<LongRunning>,
 }
 
@@ -132,7 +145,7 @@ impl Surface {
 }
 
 /// Returns the [`signature`] of method and path in one text.
-fn signature_of(matches: &str) -> String {
+pub(crate) fn signature_of(matches: &str) -> String {
     match matches.trim().split_once(' ') {
         Some((method, path)) => signature(method, path.trim()),
         None => matches.to_owned(),
@@ -149,7 +162,9 @@ impl OperationEntry {
             stream: self.stream.clone(),
             upload: self.upload.clone(),
             filters: self.filters.clone(),
+            contents: self.contents.clone(),
             probe: self.probe,
+            secret: self.secret,
             long_running: self.long_running.clone(),
         }
     }

@@ -9,7 +9,7 @@ use super::{FAILED, Failure, LEDGER_TIMEOUT, USAGE};
 use crate::config::Settings;
 use crate::operations::{CompletedCall, Folders, ProgressReporter, find, nearest};
 use crate::spending::{AccountGuard, check_jobs, local_account};
-use exa_mcp_exa_client::{CallError, ExaError, ExaErrorKind, split_arguments};
+use exa_mcp_exa_client::{CallError, ExaError, ExaErrorKind, KeyKind, split_arguments};
 use exa_mcp_model::LocalUser;
 
 /// Shown in the help of the command.
@@ -34,11 +34,16 @@ pub(super) async fn run(
     let arguments = read_arguments(arguments)?;
     // Invalid arguments are reported even without a key.
     split_arguments(operation, arguments.clone()).map_err(Failure::usage)?;
-    let Some(key) = &settings.key else {
-        return Err(Failure::usage(
+    let key = match operation.api.key {
+        KeyKind::Api => settings.key.as_ref().ok_or(
             "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
-        ));
+        ),
+        KeyKind::Service => settings.service_key.as_ref().ok_or(
+            "no Exa service key, which team management needs; create one in the settings of the team at \
+             https://dashboard.exa.ai and set EXA_SERVICE_KEY",
+        ),
     };
+    let key = key.map_err(Failure::usage)?;
     // The user of this shell can read the files anyway.
     let executor = settings.operation_executor().map_err(Failure::usage)?;
     let executor = executor.with_folders(Folders::anywhere(&LocalUser::of_this_process()));

@@ -6,7 +6,7 @@ use crate::config::http::HttpSettings;
 use crate::config::{Settings, SettingsSource, default_path};
 use crate::operations::{OperationError, all};
 use crate::tools::{ResultCache, ToolExecutor};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{KeyKind, Operation};
 
 /// The result of one check.
 struct Finding {
@@ -21,7 +21,9 @@ const FAIL: &str = "FAIL";
 /// Runs all checks. Returns their results as text, and whether all of them passed.
 pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String, bool) {
     let mut findings = check_configuration(source);
-    findings.extend([check_key(settings), check_endpoint(settings)]);
+    findings.push(check_key(settings));
+    findings.extend(check_service_key(settings));
+    findings.extend([KeyKind::Api, KeyKind::Service].map(|kind| check_endpoint(settings, kind)));
     match settings.operation_executor() {
         Ok(executor) => {
             findings.push(check_tools(settings));
@@ -79,12 +81,23 @@ fn check_key(settings: &Settings) -> Finding {
     }
 }
 
-fn check_endpoint(settings: &Settings) -> Finding {
-    match &settings.exa.base_url {
-        None => passed("endpoint: the public Exa API".to_owned()),
+/// Reports a service key; most users need none.
+fn check_service_key(settings: &Settings) -> Option<Finding> {
+    let key = settings.service_key.as_ref();
+    key.map(|_| passed("service key: set".to_owned()))
+}
+
+fn check_endpoint(settings: &Settings, kind: KeyKind) -> Finding {
+    let what = match kind {
+        KeyKind::Api => "endpoint",
+        KeyKind::Service => "endpoint of team management",
+    };
+    match settings.exa.base_url_of(kind) {
+        None => passed(format!("{what}: the public Exa API")),
         Some(url) => passed(format!(
-            "endpoint: {} (EXA_BASE_URL)",
-            url.origin().ascii_serialization()
+            "{what}: {} ({})",
+            url.origin().ascii_serialization(),
+            kind.base_url_variable()
         )),
     }
 }
@@ -129,6 +142,7 @@ async fn check_network(executor: &crate::operations::OperationExecutor) -> Findi
 fn probe_operation() -> Option<&'static Operation> {
     let needs_nothing = |operation: &&Operation| {
         operation.method == "GET"
+            && operation.api.key == KeyKind::Api
             && operation
                 .arguments
                 .iter()

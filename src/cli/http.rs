@@ -43,6 +43,10 @@ pub(super) async fn serve(
         settings.more_keys.clear();
         settings.key_owner = KeyOwner::Clients;
     }
+    if !http.is_pool() {
+        // Without tokens there are no admins.
+        settings.service_key = None;
+    }
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| Failure::usage(format!("cannot listen on {listen}: {error}")))?;

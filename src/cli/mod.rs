@@ -48,7 +48,7 @@ struct Arguments {
     #[cfg(feature = "sandbox")]
     #[arg(long, global = true)]
     sandbox: bool,
-    /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, a domain, a tool)
+    /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, team, a domain, a tool)
     #[arg(long, global = true, value_name = "LIST")]
     tools: Option<String>,
     /// Configuration file, in TOML [default: exa-mcp-server/config.toml in the user's configuration directory]
@@ -63,7 +63,9 @@ Environment (keys of the --config file are the same in lower case, without EXA_M
   EXA_API_KEY            the Exa API key
   EXA_API_KEYS           pool of keys, comma-separated
   EXA_MCP_RATE_LIMIT     maximum requests per second and key; others wait [default: no limit]
+  EXA_SERVICE_KEY        the Exa service key, for team management (--tools team)
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
+  EXA_ADMIN_BASE_URL     another endpoint for team management [default: https://admin-api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
   EXA_MCP_STORE          store for notes and tasks: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
   EXA_MCP_CACHE_TTL      lifetime of cached results in seconds [default: 300]
@@ -84,15 +86,14 @@ Environment (keys of the --config file are the same in lower case, without EXA_M
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
   EXA_MCP_CONFIG         same as --config
-  EXA_API_KEY_FILE, EXA_API_KEYS_FILE, EXA_MCP_STORE_FILE
-                         files with the values of EXA_API_KEY, EXA_API_KEYS, EXA_MCP_STORE";
+  EXA_API_KEY_FILE, EXA_API_KEYS_FILE, EXA_SERVICE_KEY_FILE, EXA_MCP_STORE_FILE
+                         files with the values of EXA_API_KEY, EXA_API_KEYS, EXA_SERVICE_KEY, EXA_MCP_STORE";
 
 const HTTP_ENVIRONMENT: &str = "\
 Environment, in addition to `exa-mcp-server --help` (also available in the --config file):
   EXA_MCP_LISTEN           same as --listen
   MCP_AUTH_TOKEN           admin token; if this or USER_TOKENS is set, clients need a token
   USER_TOKENS              user tokens as token:userId:expiry,...
-  EXA_API_KEYS             pool of keys shared by all users
   MCP_AUTH_TOKEN_FILE, USER_TOKENS_FILE, EXA_MCP_SECRET_FILE
                            files with the values of MCP_AUTH_TOKEN, USER_TOKENS, EXA_MCP_SECRET
   EXA_MCP_ALLOWED_HOSTS    same as --allowed-hosts
@@ -120,9 +121,11 @@ Environment, in addition to `exa-mcp-server --help` (also available in the --con
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the operations of the Exa API
+    /// List the operations of the Exa API, or describe one and what it costs
     Operations {
-        /// Print name, domain, method, path, summary, inputSchema and outputSchema as JSON
+        /// Name of the operation to describe, for example items.list
+        name: Option<String>,
+        /// Print name, domain, method, path, summary, cost, inputSchema and outputSchema as JSON
         #[arg(long)]
         json: bool,
     },
@@ -235,8 +238,13 @@ pub fn main() -> ExitCode {
 /// Runs a command and returns the text to print.
 fn run(arguments: Arguments) -> Result<String, Failure> {
     match arguments.command {
-        Some(Command::Operations { json: true }) => return Ok(operations::json()),
-        Some(Command::Operations { json: false }) => return Ok(operations::table()),
+        Some(Command::Operations { name, json }) => {
+            return match name {
+                Some(name) => operations::single(&name, json).map_err(Failure::usage),
+                None if json => Ok(operations::json()),
+                None => Ok(operations::table()),
+            };
+        }
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
         #[cfg(feature = "sdk")]
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
@@ -462,38 +470,4 @@ fn print_stderr(text: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::config::SETTINGS;
-
-    /// The help lists every variable and no others.
-    #[test]
-    fn the_help_lists_every_setting() {
-        let texts = [ENVIRONMENT, HTTP_ENVIRONMENT];
-        let lines = texts.iter().flat_map(|text| text.lines());
-        let heads = lines.filter_map(|line| {
-            line.strip_prefix("  ")
-                .filter(|rest| !rest.starts_with(' '))
-        });
-        let names = heads.flat_map(|head| {
-            let named = head.split("  ").next().unwrap_or_default();
-            let names = named.split([',', ' ']);
-            names.filter(|name| {
-                name.len() > 3
-                    && name
-                        .chars()
-                        .all(|letter| letter.is_ascii_uppercase() || letter == '_')
-            })
-        });
-        let names: BTreeSet<&str> = names.collect();
-        let variables = SETTINGS.iter().map(|setting| setting.variable.to_owned());
-        let secrets = SETTINGS.iter().filter(|setting| setting.secret);
-        let files = secrets.map(|setting| format!("{}_FILE", setting.variable));
-        let expected = variables.chain(files).chain(["EXA_MCP_CONFIG".to_owned()]);
-        let expected: BTreeSet<String> = expected.collect();
-        let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
-        assert_eq!(names, expected);
-    }
-}
+mod help_tests;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::operations::all;
+use crate::operations::price::cost_in_words;
+use crate::operations::{all, find, nearest};
 use exa_mcp_model::Operation;
 
 /// Returns the operations as a table.
@@ -26,6 +27,33 @@ pub(super) fn table() -> String {
     lines.join("\n")
 }
 
+/// Returns one operation in words, or as JSON.
+pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
+    let Some(operation) = find(name) else {
+        let hint =
+            nearest(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        return Err(format!("there is no operation `{name}`{hint}"));
+    };
+    if as_json {
+        return Ok(serde_json::to_string_pretty(&entry(operation)).unwrap_or_default());
+    }
+    let deprecated = if operation.deprecated {
+        "\nDeprecated."
+    } else {
+        ""
+    };
+    Ok(format!(
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n\nArguments as JSON Schema: \
+         exa-mcp-server operations {} --json",
+        operation.signature,
+        operation.description,
+        operation.method,
+        operation.path,
+        cost_in_words(operation),
+        operation.name,
+    ))
+}
+
 /// Returns the operations as JSON.
 pub(super) fn json() -> String {
     let operations: Vec<Value> = all().iter().map(entry).collect();
@@ -43,6 +71,7 @@ fn entry(operation: &Operation) -> Value {
         "summary": operation.summary,
         "description": operation.description,
         "deprecated": operation.deprecated,
+        "cost": cost_in_words(operation),
         "timeoutSeconds": operation.timeout_seconds,
         "inputSchema": schema(operation.input_schema),
         "outputSchema": schema(operation.output_schema),

@@ -6,7 +6,10 @@ use url::Url;
 
 use crate::config::Settings;
 use crate::operations::all;
-use exa_mcp_exa_client::ApiKey;
+use exa_mcp_exa_client::{ApiKey, KeyKind};
+
+/// Set to 1, this variable makes the sandbox serve the retired research API.
+const RESEARCH_VARIABLE: &str = "EXA_SANDBOX_RESEARCH";
 
 /// The reason that the sandbox cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +32,11 @@ pub(super) async fn serve(address: &str) -> Result<(), SandboxError> {
     let listener = listen(address).await?;
     if let Ok(local) = listener.local_addr() {
         super::print_stderr(&format!(
-            "Exa sandbox listening on http://{local}. Use it with EXA_BASE_URL=http://{local} and any EXA_API_KEY. \
-             All data is synthetic."
+            "Exa sandbox listening on http://{local}. Use it with EXA_BASE_URL=http://{local} and any EXA_API_KEY, and \
+             for team management with EXA_ADMIN_BASE_URL=http://{local} and any EXA_SERVICE_KEY. All data is synthetic."
         ));
     }
-    let sandbox = Sandbox::new(specs(), Options::default())?;
+    let sandbox = Sandbox::new(specs(), options())?;
     let served = sandbox.serve(listener, super::shutdown()).await;
     served.map_err(|source| SandboxError::Listen {
         address: address.to_owned(),
@@ -48,10 +51,12 @@ pub(super) async fn embed(settings: &mut Settings) -> Result<(), SandboxError> {
         .local_addr()
         .ok()
         .and_then(|local| Url::parse(&format!("http://{local}")).ok());
-    settings.exa.base_url = url;
+    settings.exa.base_url = url.clone();
+    settings.exa.service_base_url = url;
     settings.key = ApiKey::new("sandbox-key").ok();
     settings.more_keys.clear();
-    let sandbox = Sandbox::new(specs(), Options::default())?;
+    settings.service_key = ApiKey::of_kind(KeyKind::Service, "sandbox-service-key").ok();
+    let sandbox = Sandbox::new(specs(), options())?;
     tokio::spawn(sandbox.serve(listener, std::future::pending()));
     Ok(())
 }
@@ -63,6 +68,14 @@ async fn listen(address: &str) -> Result<TcpListener, SandboxError> {
             address: address.to_owned(),
             source,
         })
+}
+
+/// Returns the options. The research API is retired, and served only if the environment asks for it.
+fn options() -> Options {
+    Options {
+        with_research: std::env::var_os(RESEARCH_VARIABLE).is_some_and(|value| value == "1"),
+        ..Options::default()
+    }
 }
 
 /// Returns the operations in the form that the sandbox expects.

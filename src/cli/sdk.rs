@@ -31,7 +31,7 @@ impl From<SdkLanguage> for Language {
 /// Writes the modules and returns a summary.
 pub(super) fn run(language: SdkLanguage, folder: &Path, force: bool) -> Result<String, Failure> {
     let language = Language::from(language);
-    let operations = all().iter().map(operation).collect::<Result<_, _>>()?;
+    let operations = offered().map(operation).collect::<Result<_, _>>()?;
     let files = exa_mcp_sdkgen::generate(language, operations);
     exa_mcp_sdkgen::write(folder, language, &files, force).map_err(|error| match error {
         SdkError::Occupied { .. } | SdkError::NotAFolder(_) => Failure::usage(error),
@@ -46,6 +46,11 @@ pub(super) fn run(language: SdkLanguage, folder: &Path, force: bool) -> Result<S
     }
     text.push_str(&format!("\n{} explains how to use them.", readme.display()));
     Ok(text)
+}
+
+/// Returns the operations of the modules, which are those of the default tools.
+fn offered() -> impl Iterator<Item = &'static Operation> {
+    all().iter().filter(|operation| !operation.api.admin_only)
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Failure {
@@ -87,7 +92,7 @@ fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
 
 fn follow(long_running: &LongRunning) -> String {
     format!(
-        "The work goes on after the answer: give the option wait_seconds, or call {} until {} is one of {}.",
+        "The job continues after the response: set the option wait_seconds, or call {} until {} is one of {}.",
         long_running.get,
         long_running.status,
         long_running.final_states.join(", ")
@@ -107,9 +112,7 @@ mod tests {
     use super::*;
 
     fn generated(language: Language, path: &str) -> String {
-        let operations = all()
-            .iter()
-            .map(|it| operation(it).map_err(|error| error.text));
+        let operations = offered().map(|it| operation(it).map_err(|error| error.text));
         let operations = operations.collect::<Result<_, _>>().unwrap();
         let files = exa_mcp_sdkgen::generate(language, operations);
         let mut files = files.into_iter();
@@ -143,7 +146,7 @@ mod tests {
         for language in [Language::Typescript, Language::Python] {
             let readme = generated(language, "README.md");
             let rows = readme.lines().filter(|line| line.starts_with("| `exa."));
-            assert_eq!(rows.count(), all().len());
+            assert_eq!(rows.count(), offered().count());
         }
     }
 }

@@ -14,9 +14,7 @@ use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
 use crate::tools::{CacheLimits, PromptPolicy, TaskLimits};
 use exa_mcp_accounts::budget::{BudgetPolicy, UnenforcedAction};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
-use exa_mcp_exa_client::{
-    ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp, KeyOwner, KeyPool,
-};
+use exa_mcp_exa_client::{ApiKey, ConfigError, ExaConfig, ExaHttp, KeyKind, KeyOwner, KeyPool};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
@@ -35,6 +33,8 @@ pub(crate) struct Settings {
     pub key: Option<ApiKey>,
     /// Further keys of the pool.
     pub more_keys: Vec<ApiKey>,
+    /// The Exa service key, if there is one.
+    pub service_key: Option<ApiKey>,
     /// The maximum number of requests per second and key.
     pub rate: Option<u64>,
     /// The owner of the keys.
@@ -124,9 +124,12 @@ impl Settings {
         tools: Option<&str>,
     ) -> Result<Self, SettingsError> {
         let mut keys = keys(source)?.into_iter();
-        let exa = ExaConfig::from_env_or(source.in_file(BASE_URL_VARIABLE));
+        let exa = ExaConfig::from_env_or(|variable| source.in_file(variable));
         let exa = exa.map_err(|source| SettingsError::Variable {
-            variable: BASE_URL_VARIABLE,
+            variable: match source {
+                ConfigError::BaseUrl(kind, _) => kind.base_url_variable(),
+                _ => KeyKind::Api.base_url_variable(),
+            },
             source,
         })?;
         let tools = tools
@@ -142,6 +145,7 @@ impl Settings {
         Ok(Self {
             key: keys.next(),
             more_keys: keys.collect(),
+            service_key: service_key(source)?,
             rate: rate.filter(|rate| *rate > 0),
             key_owner: KeyOwner::User,
             exa,
@@ -171,6 +175,7 @@ impl Settings {
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::with_rate_limit(keys, self.rate, self.key_owner);
         let executor = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
+        let executor = executor.with_service_key(self.service_key.clone());
         Ok(executor.with_folders(self.folders.clone()))
     }
 }
@@ -271,6 +276,14 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|value| !value.trim().is_empty())
+}
+
+fn service_key(source: &SettingsSource) -> Result<Option<ApiKey>, SettingsError> {
+    let variable = KeyKind::Service.variable();
+    let text = source.text(variable);
+    let key = text.map(|text| ApiKey::of_kind(KeyKind::Service, text));
+    key.transpose()
+        .map_err(|source| SettingsError::Variable { variable, source })
 }
 
 /// Returns all keys: the single key first, then those of the pool.

@@ -68,10 +68,12 @@ const fn secret(variable: &'static str, key: &'static str, value_type: ValueType
 }
 
 /// All settings, in the order of the documentation.
-pub(crate) const SETTINGS: [Setting; 44] = [
+pub(crate) const SETTINGS: [Setting; 46] = [
     secret("EXA_API_KEY", "exa_api_key", ValueType::Text),
     secret("EXA_API_KEYS", "exa_api_keys", ValueType::List),
+    secret("EXA_SERVICE_KEY", "exa_service_key", ValueType::Text),
     public("EXA_BASE_URL", "exa_base_url", ValueType::Text),
+    public("EXA_ADMIN_BASE_URL", "exa_admin_base_url", ValueType::Text),
     public("EXA_MCP_RATE_LIMIT", "rate_limit", ValueType::Integer),
     public("ENABLED_TOOLS", "enabled_tools", ValueType::List),
     // A Redis URL may contain a password.

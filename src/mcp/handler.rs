@@ -232,7 +232,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let permit = match scope.admit_call(&call).await {
             Ok(permit) => permit,
             Err(exceeded) => {
-                tracing::info!(limit = exceeded.limit, "denied: over a limit");
+                tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
                 let error = Box::new(ToolError::LimitExceeded(Box::new(exceeded)));
                 let outcome = ToolOutcome::Failure(error);
                 scope.record_usage(&request.name, Some(&outcome)).await;
@@ -285,8 +285,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
             let called = self.call_as_task(&scope, tasks, request.params, version, listener);
             return Box::pin(called).await;
         }
-        let served = Box::pin(tasks.serve(method, scope.owner.identity(), request, &context));
-        with_listener(listener, served).await
+        let methods = tasks::TaskMethods::new(tasks, scope.owner.identity());
+        with_listener(listener, Box::pin(methods.serve(method, request, &context))).await
     }
 
     async fn get_task(

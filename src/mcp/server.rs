@@ -34,7 +34,7 @@ pub trait HandlerFactory: Clone + Send + Sync + 'static {
     fn handler_for(&self, requester: &Requester) -> Self::Handler;
 
     /// Checks a list of tools.
-    fn check_list(&self, list: &str) -> Result<(), String>;
+    fn check_list(&self, list: &str, is_admin: bool) -> Result<(), String>;
 
     /// Returns the gauges of tasks and keys.
     fn gauges(&self) -> Gauges {
@@ -151,8 +151,13 @@ impl<T: Tools> HandlerFactory for McpServer<T> {
         )
     }
 
-    fn check_list(&self, list: &str) -> Result<(), String> {
-        self.scope.tools.check_list(list)
+    fn check_list(&self, list: &str, is_admin: bool) -> Result<(), String> {
+        let tools = &self.scope.tools;
+        if is_admin {
+            tools.check_list(list)
+        } else {
+            tools.without_admin_tools().check_list(list)
+        }
     }
 
     fn gauges(&self) -> Gauges {

@@ -161,7 +161,7 @@ impl<T: Tools> Handler<T> {
         } = TaskParams::parse(params, |tool| scope.check_task_support(tool))?;
         let call = scope.tools.parse(&tool, arguments);
         let permit = scope.admit_call(&call).await.map_err(|exceeded| {
-            tracing::info!(limit = exceeded.limit, "denied: over a limit");
+            tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
             limit_error(&exceeded)
         })?;
         let (progress, forwarder) = ProgressForwarder::for_request(context);

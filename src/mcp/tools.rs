@@ -84,6 +84,11 @@ pub trait Tools: Clone + Send + Sync + 'static {
         Gauges::default()
     }
 
+    /// Returns the tools that others than admins may use.
+    fn without_admin_tools(&self) -> Self {
+        self.clone()
+    }
+
     /// Checks a list that restricts the tools.
     fn check_list(&self, _list: &str) -> Result<(), String> {
         Ok(())
@@ -187,6 +192,11 @@ impl Tools for ToolExecutor {
             None if requester.key_in_address => self.without_key(KeyOwner::ClientsNotInUrl),
             None => self.clone(),
         };
+        let own = if requester.is_admin {
+            own
+        } else {
+            own.without_admin_tools()
+        };
         let own = match &requester.allowance {
             Some(allowance) => own.paid_by(allowance, &CallPermit::default()),
             None => own,
@@ -226,6 +236,10 @@ impl Tools for ToolExecutor {
             upstream: executor.is_exa_healthy(),
             ..Gauges::default()
         }
+    }
+
+    fn without_admin_tools(&self) -> Self {
+        self.without_admin_tools()
     }
 
     fn check_list(&self, list: &str) -> Result<(), String> {

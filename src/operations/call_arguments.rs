@@ -17,7 +17,8 @@ pub(super) fn validate(
         .collect();
     let spec = validation::ArgumentSpec::new(input_schema(operation))
         .with_aliases(&aliases)
-        .with_behavior(&operation.behavior);
+        .with_behavior(&operation.behavior)
+        .with_open_values(&[]);
     validation::validate(&spec, arguments)
 }
 

@@ -17,14 +17,16 @@ use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
     KeyOwner, KeyPool, KeyPoolError, StreamKind, StreamOptions, blocking, split_arguments,
 };
-use exa_mcp_generated::operations;
-use exa_mcp_model::{ArgumentLocation, JobCost, LimitExceeded, Operation};
+use exa_mcp_generated::{operations, response_fields};
+use exa_mcp_model::{ArgumentLocation, JobCost, KeyKind, LimitExceeded, Operation};
 
 /// Executes operations with one API key, or with a pool of them.
 #[derive(Clone)]
 pub(crate) struct OperationExecutor {
     http: ExaHttp,
     keys: KeyPool,
+    /// The key for APIs that take service keys. It is never in the pool.
+    pub(super) service_key: Option<ApiKey>,
     folders: Folders,
     /// Admits every request.
     guard: Arc<dyn SpendGuard>,
@@ -65,6 +67,8 @@ pub(crate) struct CompletedCall {
 pub(crate) enum OperationError {
     /// There is no API key; the owner would have to provide one.
     NoKey(KeyOwner),
+    /// There is no service key, and the operation needs one.
+    NoServiceKey,
     /// Exa rejected every key, or they are all rate-limited.
     KeysUnavailable(KeyPoolError),
     /// The arguments are invalid; nothing was sent.
@@ -86,6 +90,7 @@ impl OperationExecutor {
             guard,
             http,
             keys: KeyPool::new(keys),
+            service_key: None,
             folders: Folders::none("no folder is open to this server"),
             without_retries: false,
             probing: false,
@@ -266,6 +271,11 @@ impl OperationExecutor {
         arguments: &Map<String, Value>,
         progress: &ProgressReporter,
     ) -> Result<(ApiKey, Result<CompletedCall, CallError>), OperationError> {
+        if operation.api.key == KeyKind::Service {
+            return self
+                .call_with_service_key(operation, arguments, progress)
+                .await;
+        }
         let resource = resource_id(operation, arguments);
         let mut tried = self.excluded_keys();
         // Keys that do not know the resource, or must not access it.
@@ -444,7 +454,7 @@ impl OperationExecutor {
                 reservation.settle(settlement).await;
             }
             Err(exceeded) => {
-                tracing::warn!(over = %exceeded, "a run continues that exceeds the budget")
+                tracing::warn!(over = %exceeded, "a run that exceeds the budget continues")
             }
         }
     }
@@ -455,7 +465,9 @@ impl OperationExecutor {
             operation: operation.name,
             method: operation.method,
             path: operation.path,
-            base_url: self.http.base_url(operation.api.base_url),
+            base_url: self
+                .http
+                .base_url(operation.api.key, operation.api.base_url),
         }
     }
 }
@@ -482,6 +494,5 @@ pub(super) fn resource_id<'a>(
 
 /// Returns the id of the resource that a response contains.
 fn returned_id(response: &Value) -> Option<&str> {
-    let id = response.get("id").or_else(|| response.get("researchId"))?;
-    id.as_str()
+    response_fields::ID.text(response)
 }

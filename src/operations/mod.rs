@@ -13,6 +13,7 @@ mod progress;
 mod registry;
 mod remote_job;
 pub(crate) mod roots;
+mod service_key;
 pub(crate) mod spend;
 mod stream;
 pub mod validation;

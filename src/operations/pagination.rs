@@ -6,6 +6,7 @@ use super::{
     CompletedCall, OperationError, OperationExecutor, ProgressReporter, ProgressUpdate,
     input_schema, validation,
 };
+use exa_mcp_generated::response_fields::{ENTRIES, HAS_MORE, NEXT_CURSOR};
 use exa_mcp_model::Operation;
 
 /// The most pages of one list, in case the API never reports the last one.
@@ -133,16 +134,14 @@ fn report(paged: &PagedCall, progress: &ProgressReporter) -> usize {
 
 /// Returns the entries of a page.
 fn list(page: &Value) -> Option<&Vec<Value>> {
-    ["data", "results"]
-        .iter()
-        .find_map(|name| page.get(*name)?.as_array())
+    ENTRIES.list(page)
 }
 
 /// Returns the cursor of the next page.
 pub(super) fn next_cursor(page: &Value) -> Option<String> {
-    let more = page.get("hasMore").and_then(Value::as_bool);
-    let cursor = page.get("nextCursor").and_then(Value::as_str);
-    cursor
+    let more = HAS_MORE.get(page).and_then(Value::as_bool);
+    NEXT_CURSOR
+        .text(page)
         .filter(|cursor| !cursor.is_empty() && more != Some(false))
         .map(str::to_owned)
 }

@@ -2,15 +2,12 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use exa_mcp_text::similar_names;
+use exa_mcp_text::similar_paths;
 use serde_json::Value;
 
 use super::validation::InputSchema;
 use exa_mcp_generated::operations::OPERATIONS;
 use exa_mcp_model::Operation;
-
-/// The least similarity of a name that is suggested.
-const SIMILAR: f64 = 0.7;
 
 /// Returns all operations, sorted by name.
 pub fn all() -> &'static [Operation] {
@@ -50,7 +47,7 @@ pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    similar_names::most_similar(name, candidates, SIMILAR)
+    similar_paths::most_similar_path(name, candidates)
 }
 
 #[cfg(test)]

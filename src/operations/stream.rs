@@ -24,8 +24,13 @@ pub(super) fn requested_stream(
     operation: &'static Operation,
     arguments: &Map<String, Value>,
 ) -> Option<&'static Streaming> {
-    let streaming = operation.behavior.stream.as_ref();
-    streaming.filter(|_| arguments.get("stream") == Some(&Value::Bool(true)))
+    let streaming = operation.behavior.stream.as_ref()?;
+    let requested = match arguments.get(streaming.argument()) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Bool(true)) => true,
+        Some(_) => streaming.with.is_some(),
+    };
+    requested.then_some(streaming)
 }
 
 /// Returns whether the streamed text is JSON, because the arguments request a structure.
@@ -180,6 +185,13 @@ mod tests {
         );
         let run = requested_kind("agent.runs.create", json!({"stream": true}));
         assert_eq!(run, Some(StreamKind::AgentRun));
+        let replay = json!({"runId": "agent_run_1", "lastEventId": "evt_1"});
+        assert_eq!(
+            requested_kind("agent.runs.events.list", replay),
+            Some(StreamKind::Events)
+        );
+        let page = json!({"runId": "agent_run_1", "lastEventId": null});
+        assert_eq!(requested_kind("agent.runs.events.list", page), None);
         assert_eq!(requested_kind("answer", json!({"stream": false})), None);
         assert_eq!(requested_kind("answer", json!({})), None);
         assert_eq!(

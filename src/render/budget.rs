@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::passages::fair_share;
 use super::shape::{Bounds, ShapedResult};
 use exa_mcp_text::tokens::estimate;
 
@@ -118,9 +119,8 @@ fn cost(text: &str) -> usize {
 fn fit_rest(rest: &Map<String, Value>, budget: usize) -> (ShapedResult, usize) {
     let write = |shaped: &ShapedResult| shaped.value.to_string();
     let whole = ShapedResult {
-        index: 0,
         value: Value::Object(rest.clone()),
-        truncated: false,
+        ..ShapedResult::default()
     };
     let cost_of = |shaped: &ShapedResult| {
         if rest.is_empty() {
@@ -167,21 +167,12 @@ fn shrink(
     }
 }
 
-/// Returns the maximum length of a text such that all texts together have at most `budget` characters. Short
-/// texts stay whole and leave their share to long ones. Lengths count bytes, so non-ASCII texts get less.
+/// Returns the maximum length of a text such that all texts together have at most `budget` characters. Lengths count
+/// bytes, so non-ASCII texts get less.
 fn max_text_chars(value: &Value, budget: usize) -> usize {
     let mut lengths = Vec::new();
     text_lengths(value, &mut lengths);
-    lengths.sort_unstable();
-    let mut left = budget;
-    for (at, length) in lengths.iter().enumerate() {
-        let share = left / (lengths.len() - at);
-        if *length > share {
-            return share.max(MIN_BOUNDS.text);
-        }
-        left -= length;
-    }
-    budget.max(MIN_BOUNDS.text)
+    fair_share(&mut lengths, budget).max(MIN_BOUNDS.text)
 }
 
 fn text_lengths(value: &Value, lengths: &mut Vec<usize>) {
@@ -204,7 +195,7 @@ mod tests {
             .map(|index| ShapedResult {
                 index,
                 value: json!({"text": "word ".repeat(words)}),
-                truncated: false,
+                ..ShapedResult::default()
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! A whole result as Markdown: the header, then the untrusted content inside a fence.
+//! A whole result as Markdown, or as CSV with the same header: the header, then the untrusted content inside a fence.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::header::Header;
 use super::inline::push_inline;
-use super::markdown;
 use super::renderer::is_one_line_per_result;
+use super::text::one_line;
+use super::{ContentLevel, OutputFormat, csv, markdown};
 use exa_mcp_text::sanitize::Fence;
 
 /// Initial capacities, in bytes: header and fence, and one result at the standard level.
@@ -54,7 +55,7 @@ fn push_header(out: &mut String, header: &Header<'_>, metadata: &Map<String, Val
         for entry in list.into_iter().flatten() {
             out.push_str(label);
             match entry {
-                Value::String(text) => push_inline(out, text),
+                Value::String(text) => out.push_str(&one_line(text)),
                 other => push_inline(out, &other.to_string()),
             }
         }
@@ -78,29 +79,38 @@ fn push_header(out: &mut String, header: &Header<'_>, metadata: &Map<String, Val
 
 fn push_headline(out: &mut String, header: &Header<'_>, metadata: &Map<String, Value>) {
     let input = header.input;
-    let field = |name: &str| metadata.get(name).unwrap_or(&Value::Null);
-    out.push_str(&format!(
-        "{}: {} of {} results · ~{} tokens · {}",
-        input.operation,
-        field("returned"),
-        field("totalResults"),
-        field("tokenEstimate"),
-        header.level().name(),
-    ));
+    out.push_str(&format!("{}: {}", input.operation, count(header)));
     if let Some(cost) = metadata.get("costDollars").filter(|cost| cost.is_number()) {
         out.push_str(&format!(" · ${cost}"));
-    }
-    if let Some(id) = input.cache_id {
-        out.push_str(" · cache_id ");
-        out.push_str(id);
     }
     if input.cached {
         out.push_str(" · from the cache");
     }
-    if let Some(id) = metadata.get("requestId").and_then(Value::as_str) {
+    let request = metadata.get("requestId").and_then(Value::as_str);
+    if let Some(id) = request.filter(|_| header.view.level == ContentLevel::Full) {
         out.push_str(" · request ");
         push_inline(out, id);
     }
+}
+
+/// Describes how many results are shown, and of how many.
+fn count(header: &Header<'_>) -> String {
+    let shown = header.fitted.shown.len();
+    let total = header.input.envelope.results.len();
+    let matching = header.matching();
+    let mut text = match matching.unwrap_or(total) {
+        all if all == shown => shown.to_string(),
+        all => format!("{shown} of {all}"),
+    };
+    text.push_str(match shown {
+        _ if header.has_next_page() => " on this page, more follow",
+        1 if text == "1" => " result",
+        _ => " results",
+    });
+    if matching.is_some() {
+        text.push_str(&format!(", {total} before filters"));
+    }
+    text
 }
 
 /// Describes which filters were applied where, and how many results each removed.
@@ -128,8 +138,9 @@ fn left_out_line(header: &Header<'_>) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(from) = header.fitted.left_out.first() {
         let count = header.fitted.left_out.len();
-        parts.push(format!("{count} results from {from} on"));
+        parts.push(format!("{count} results from {} on", from + 1));
     }
+    parts.extend(header.omitted_fields().into_iter().map(str::to_owned));
     let shortened = header.shortened();
     if !shortened.is_empty() {
         parts.push(format!("parts of {}", ranges(&shortened)));
@@ -144,11 +155,25 @@ fn left_out_line(header: &Header<'_>) -> Option<String> {
 fn body(header: &Header<'_>) -> String {
     let fitted = header.fitted;
     let mut body = String::with_capacity(RESULT_CAPACITY * fitted.shown.len());
-    markdown::push_all(&mut body, &fitted.rest);
+    let mut rest = Cow::Borrowed(&fitted.rest);
+    if header.view.level != ContentLevel::Full
+        && let Some(Value::Array(statuses)) = fitted.rest.get("statuses")
+    {
+        rest.to_mut().shift_remove("statuses");
+        markdown::push_statuses(&mut body, statuses);
+        if !rest.is_empty() {
+            body.push('\n');
+        }
+    }
+    markdown::push_all(&mut body, &rest);
     if !body.is_empty() && !fitted.shown.is_empty() {
         body.push_str("\n\n");
     }
-    if is_one_line_per_result(header.view) {
+    if header.view.format == OutputFormat::Csv {
+        if !fitted.shown.is_empty() {
+            csv::push_rows(&mut body, &fitted.shown);
+        }
+    } else if is_one_line_per_result(header.view) {
         markdown::push_rows(&mut body, &fitted.shown);
     } else {
         markdown::push_sections(&mut body, &fitted.shown);

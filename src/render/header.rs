@@ -4,12 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::budget::FittedResults;
 use super::renderer::{RenderInput, ResourceLink, Selection};
+use super::shape::ShapedResult;
 use super::text::{one_line, truncate_text};
 use super::{ContentLevel, FilterStats, View, level, path};
 use exa_mcp_model::{CallStats, MicroDollars};
 
 /// Capacity of the metadata: no result has more fields.
-const MAX_FIELDS: usize = 15;
+const MAX_FIELDS: usize = 16;
 
 /// Maximum links to single results; beyond it, one link to the whole result is added.
 const MAX_LINKS: usize = 20;
@@ -46,6 +47,7 @@ impl Header<'_> {
         put("warnings", self.warnings());
         put("corrections", json!(input.corrections));
         let optional = [
+            ("matching", json!(self.matching())),
             ("cached", json!(input.cached.then_some(true))),
             ("indexes", self.indexes()),
             ("filters", self.filters()),
@@ -116,17 +118,37 @@ impl Header<'_> {
             Some(Value::Array(list)) => list.iter().take(MAX_WARNINGS).map(warning).collect(),
             Some(one) => vec![warning(one)],
         };
-        let own = self.selection.warnings.iter().map(|warning| json!(warning));
+        let own = self.selection.warnings.iter().cloned();
+        let own = own.chain(self.unread_pages()).map(|warning| json!(warning));
         from_exa.into_iter().chain(own).collect()
     }
 
-    /// Returns the positions of the shown results, unless they are the first ones.
+    /// Returns how many results match the filters, if some do not.
+    pub(super) fn matching(&self) -> Option<usize> {
+        let matching = self.selection.matching;
+        let is_filtered = self.view.index.is_none() && matching < self.input.envelope.results.len();
+        is_filtered.then_some(matching)
+    }
+
+    /// Describes why a list was not read to its end, and how to continue.
+    fn unread_pages(&self) -> Option<String> {
+        let reason = self.input.paging_stop.as_ref()?;
+        let cursor = self.fitted.rest.get("nextCursor").and_then(Value::as_str);
+        let next = match cursor {
+            Some(cursor) => format!("; continue with cursor \"{cursor}\""),
+            None => String::new(),
+        };
+        Some(format!("not all pages were read: {reason}{next}"))
+    }
+
+    /// Returns the numbers of the shown results, unless they are the first ones.
     fn indexes(&self) -> Value {
-        let indexes: Vec<usize> = self.fitted.shown.iter().map(|shown| shown.index).collect();
-        if indexes.iter().enumerate().all(|(at, index)| at == *index) {
+        let shown = self.fitted.shown.iter();
+        let numbers: Vec<usize> = shown.map(|shown| shown.index + 1).collect();
+        if (1..).zip(&numbers).all(|(at, number)| at == *number) {
             Value::Null
         } else {
-            json!(indexes)
+            json!(numbers)
         }
     }
 
@@ -149,10 +171,22 @@ impl Header<'_> {
         Value::Object(fields)
     }
 
-    /// Returns the positions of truncated results.
+    /// Returns the numbers of truncated results.
     pub(super) fn shortened(&self) -> Vec<usize> {
         let cut = self.fitted.shown.iter().filter(|shown| shown.truncated);
-        cut.map(|shown| shown.index).collect()
+        cut.map(|shown| shown.index + 1).collect()
+    }
+
+    /// Returns the names of fields that the level leaves out of some results.
+    pub(super) fn omitted_fields(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let shown = self.fitted.shown.iter();
+        for name in shown.flat_map(|result| result.omitted.iter()) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     pub(super) fn is_rest_truncated(&self) -> bool {
@@ -164,7 +198,11 @@ impl Header<'_> {
         let mut fields = Map::new();
         if let Some(first) = self.fitted.left_out.first() {
             fields.insert("results".to_owned(), json!(self.fitted.left_out.len()));
-            fields.insert("from".to_owned(), json!(first));
+            fields.insert("from".to_owned(), json!(first + 1));
+        }
+        let omitted = self.omitted_fields();
+        if !omitted.is_empty() {
+            fields.insert("fields".to_owned(), json!(omitted));
         }
         let shortened = self.shortened();
         if !shortened.is_empty() {
@@ -184,22 +222,20 @@ impl Header<'_> {
         let options = self.cache_options(requested);
         let options = options.join(" or ");
         match self.input.cache_id {
-            Some(_) if !options.is_empty() => hints.push(format!(
-                "call again with this cache_id and {options}, which costs nothing"
-            )),
+            Some(id) if !options.is_empty() => {
+                hints.push(format!("call with cache_id {id} and {options}, free"))
+            }
             None if self.fitted.is_reduced() && self.input.repeatable => hints.push(format!(
                 "call again with {options}; the result was not cached, so Exa is called again"
             )),
             _ => {}
         }
-        if requested < ContentLevel::Full && requested <= level {
-            hints.push(
-                "call without cache_id and with content_level \"full\" for whole texts".into(),
-            );
+        if requested < ContentLevel::Full && requested <= level && self.hides_content() {
+            hints.push("content_level \"full\" without cache_id for whole texts".into());
         }
-        if self.has_next_page() {
-            hints
-                .push("call with nextCursor as cursor for the next page, or with all: true".into());
+        // The entries that are left out of this page come first.
+        if self.has_next_page() && self.fitted.rest.contains_key("nextCursor") {
+            hints.push("nextCursor as cursor for the next page, or all: true".into());
         }
         (!hints.is_empty()).then(|| hints.join("; "))
     }
@@ -211,7 +247,7 @@ impl Header<'_> {
         if self.view.index.is_none() && next < self.selection.matching {
             options.push(format!("offset {next}"));
         }
-        if self.view.level < requested && !self.fitted.shown.is_empty() {
+        if self.view.level < requested && self.hides_content() {
             options.push("content_level \"full\"".to_owned());
         }
         if !self.shortened().is_empty() && self.view.index.is_none() {
@@ -223,11 +259,22 @@ impl Header<'_> {
         options
     }
 
-    fn has_next_page(&self) -> bool {
+    /// Returns whether the level hides something of the shown results that is worth a call.
+    fn hides_content(&self) -> bool {
+        let hides = |result: &ShapedResult| result.truncated || !result.omitted.is_empty();
+        let mut shown = self.fitted.shown.iter();
+        match self.view.level {
+            ContentLevel::Summary => shown.next().is_some(),
+            _ => self.is_rest_truncated() || shown.any(hides),
+        }
+    }
+
+    /// Returns whether the list goes on after this page.
+    pub(super) fn has_next_page(&self) -> bool {
         let rest = &self.input.envelope.rest;
         let cursor = rest.get("nextCursor").and_then(Value::as_str);
         let more = rest.get("hasMore").and_then(Value::as_bool);
-        cursor.is_some_and(|cursor| !cursor.is_empty()) && more != Some(false)
+        more.unwrap_or_else(|| cursor.is_some_and(|cursor| !cursor.is_empty()))
     }
 
     /// Returns links to the resources with what the budget left out.
@@ -239,9 +286,9 @@ impl Header<'_> {
             let result = self.input.envelope.results.get(index)?;
             let title = level::title(result).unwrap_or("result");
             Some(ResourceLink {
-                uri: format!("exa://results/{id}/{index}"),
+                uri: format!("exa://results/{id}/{}", index + 1),
                 name: truncate_text(&one_line(title), 100).0,
-                description: format!("Result {index} in full"),
+                description: format!("Result {} in full", index + 1),
                 mime_type: "text/markdown",
                 size: None,
             })

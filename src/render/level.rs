@@ -67,6 +67,10 @@ pub(super) enum StandardFields {
         passages: &'static [&'static str],
         /// Maximum characters of a text.
         bound: usize,
+        /// Lists of further results of the same type, which are shown in the same manner.
+        nested: &'static [&'static str],
+        /// Fields that only the full level shows, without mention; others are named if they are left out.
+        ignored: Option<&'static [&'static str]>,
     },
     /// All fields that are not empty, with long texts and lists truncated.
     Bounded {
@@ -99,6 +103,8 @@ pub(super) static TYPES: [ResultType; 4] = [
             ],
             passages: &["properties.description", "properties.content"],
             bound: 600,
+            nested: &[],
+            ignored: None,
         },
     },
     // A web page.
@@ -112,9 +118,11 @@ pub(super) static TYPES: [ResultType; 4] = [
         status: &[],
         line: &["summary", "highlights", "text", "snippet", "description"],
         standard: StandardFields::Fields {
-            keep: &["author", "score", "summary"],
+            keep: &["author", "score", "summary", "extras"],
             passages: &["highlights", "text", "snippet", "description"],
             bound: 600,
+            nested: &["subpages"],
+            ignored: Some(&["id", "image", "favicon", "highlightScores"]),
         },
     },
     // A research task or the run of an agent or monitor.
@@ -147,6 +155,8 @@ pub(super) static TYPES: [ResultType; 4] = [
             ],
             passages: &["output"],
             bound: 4_000,
+            nested: &[],
+            ignored: None,
         },
     },
     // Everything else.

@@ -1,14 +1,14 @@
 //! Results as Markdown.
 //!
-//! Text from the web is either escaped on one line or put into a block quote, which contains even broken
-//! Markdown.
+//! Text from the web is shown as it is: on one line, in a code span if it contains Markdown, or in a block quote or
+//! code block, which contain even broken Markdown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::inline::{push_inline, push_link};
+use super::inline::{is_literal, longest_run, push_cell, push_code, push_inline, push_link};
 use super::path;
 use super::shape::ShapedResult;
 use super::text::one_line;
@@ -16,8 +16,17 @@ use super::text::one_line;
 /// Maximum characters of a text on the line of its field; longer ones become block quotes.
 const MAX_INLINE_CHARS: usize = 160;
 
+/// Maximum words of a text with Markdown syntax on the line of its field.
+const MAX_INLINE_WORDS: usize = 8;
+
+/// From so many marks on, a code block is shorter than a block quote, which marks every line.
+const MAX_QUOTE_MARKS: usize = 12;
+
 /// Fields that the heading shows.
 const HEADING_FIELDS: [&str; 2] = ["title", "url"];
+
+/// Fields of a page that need no name if only one of them is shown.
+const PASSAGE_FIELDS: [&str; 2] = ["highlights", "text"];
 
 /// Appends the results of a summary, one line each.
 pub(super) fn push_rows(out: &mut String, results: &[ShapedResult]) {
@@ -58,15 +67,19 @@ pub(super) fn push_row(out: &mut String, result: &ShapedResult) {
             "line" => push_between(out, ": ", value, ""),
             name if is_date(name) => push_between(out, " (", value, ")"),
             "id" if !has_name(map) => {}
-            "id" => out.push_str(&format!(" `{}`", code(value))),
+            "id" => {
+                out.push(' ');
+                push_code(out, &id_text(value));
+            }
             _ => push_between(out, " · ", value, ""),
         }
     }
 }
 
-fn push_number(out: &mut String, before: &str, number: usize, after: &str) {
+/// Appends the number of a result; the first one is 1.
+fn push_number(out: &mut String, before: &str, index: usize, after: &str) {
     // Writing into a string cannot fail.
-    let _ = write!(out, "{before}{number}{after}");
+    let _ = write!(out, "{before}{}{after}", index + 1);
 }
 
 fn push_between(out: &mut String, before: &str, value: &Value, after: &str) {
@@ -93,8 +106,10 @@ fn push_table(out: &mut String, results: &[ShapedResult]) {
         push_number(out, "\n| ", result.index, " |");
         for column in &columns {
             out.push(' ');
-            if let Some(value) = result.value.get(*column) {
-                push_scalar(out, value);
+            match result.value.get(*column) {
+                Some(Value::String(text)) => push_cell(out, text),
+                Some(value) => push_scalar(out, value),
+                None => {}
             }
             out.push_str(" |");
         }
@@ -113,7 +128,54 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
     let fields = map.iter().filter(|field| !is_in_heading(field));
     // An identifier that equals the URL is redundant.
     let fields = fields.filter(|(name, value)| *name != "id" || map.get("url") != Some(value));
-    push_fields(out, fields, 0);
+    let passage = only_passage(map);
+    let is_passage = |name: &str| passage.as_ref().is_some_and(|(own, _)| *own == name);
+    push_fields(out, fields.filter(|(name, _)| !is_passage(name)), 0);
+    if let Some((_, text)) = &passage {
+        push_block(out, text);
+    }
+}
+
+/// Returns the name and the text of the passages of a page, if there is only one such field.
+fn only_passage(map: &Map<String, Value>) -> Option<(&'static str, Cow<'_, str>)> {
+    path::field(map, "url").filter(|url| url.is_string())?;
+    let mut present = PASSAGE_FIELDS
+        .into_iter()
+        .filter_map(|name| Some((name, path::field(map, name)?)));
+    let (name, value) = present.next()?;
+    if present.next().is_some() {
+        return None;
+    }
+    let text = match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        Value::Array(list) => {
+            let parts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+            Cow::Owned(parts?.join("\n"))
+        }
+        _ => return None,
+    };
+    (!text.trim().is_empty()).then_some((name, text))
+}
+
+/// Appends the pages that could not be read.
+pub(super) fn push_statuses(out: &mut String, statuses: &[Value]) {
+    for status in statuses {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str("Failed: ");
+        let id = path::get(status, "id").and_then(Value::as_str);
+        push_inline(out, id.unwrap_or("?"));
+        let fields = status.as_object().into_iter().flatten();
+        for (name, value) in fields.filter(|(name, _)| *name != "id") {
+            out.push_str(" · ");
+            if name != "error" && name != "status" {
+                push_inline(out, name);
+                out.push_str(": ");
+            }
+            push_scalar(out, value);
+        }
+    }
 }
 
 /// Appends fields one below the other.
@@ -145,8 +207,11 @@ fn push_fields<'a>(
             push_line(out, depth);
         }
         has_fields = true;
-        push_inline(out, name);
-        push_between(out, ": ", value, "");
+        if !is_self_explaining(name, value) {
+            push_inline(out, name);
+            out.push_str(if name == "score" { " " } else { ": " });
+        }
+        push_scalar(out, value);
     }
     for (name, value) in fields.filter(|field| !is_short_field(field)) {
         push_line(out, depth);
@@ -192,14 +257,35 @@ fn push_entry(out: &mut String, entry: &Value, depth: usize) {
     }
 }
 
-/// Appends a text as a block quote.
-fn push_quote(out: &mut String, text: &str, depth: usize) {
-    // A carriage return ends a line as well, and with it the quote.
-    let text = if text.contains('\r') {
+/// Appends a text as a block quote or, if that is shorter, as a code block.
+fn push_block(out: &mut String, text: &str) {
+    let text = with_line_feeds(text);
+    let marks: usize = text
+        .lines()
+        .map(|line| if line.trim().is_empty() { 2 } else { 1 })
+        .sum();
+    if marks <= MAX_QUOTE_MARKS {
+        return push_quote(out, &text, 0);
+    }
+    let delimiter = "`".repeat(longest_run(&text, '`').max(2) + 1);
+    for part in [&delimiter, text.trim_matches('\n').trim_end(), &delimiter] {
+        out.push('\n');
+        out.push_str(part);
+    }
+}
+
+/// Returns a text without carriage returns, which end a line as well.
+fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
         Cow::Borrowed(text)
-    };
+    }
+}
+
+/// Appends a text as a block quote.
+fn push_quote(out: &mut String, text: &str, depth: usize) {
+    let text = with_line_feeds(text);
     let lines = text.trim_end().split('\n');
     for line in lines.skip_while(|line| line.trim().is_empty()) {
         push_line(out, depth);
@@ -221,6 +307,7 @@ fn is_short(value: &Value) -> bool {
             let fits = text.len() <= MAX_INLINE_CHARS
                 || text.len() <= 4 * MAX_INLINE_CHARS && text.chars().count() <= MAX_INLINE_CHARS;
             fits && !text.bytes().any(|byte| matches!(byte, b'\n' | b'\r'))
+                && (is_literal(text) || text.split_whitespace().count() <= MAX_INLINE_WORDS)
         }
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
@@ -267,11 +354,19 @@ fn push_scalar(out: &mut String, value: &Value) {
     }
 }
 
-fn code(value: &Value) -> String {
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    one_line(&text).replace('`', "'")
+fn id_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => one_line(text).into_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns whether a value needs no name: the author, or a day.
+fn is_self_explaining(name: &str, value: &Value) -> bool {
+    let Value::String(text) = value else {
+        return false;
+    };
+    name == "author" || is_date(name) && text.len() == "2024-05-31".len()
 }
 
 fn is_date(name: &str) -> bool {
@@ -288,7 +383,7 @@ mod tests {
         ShapedResult {
             index,
             value,
-            truncated: false,
+            ..ShapedResult::default()
         }
     }
 
@@ -309,7 +404,7 @@ mod tests {
         let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-01-02", "line": "Says\nthis"});
         assert_eq!(
             row(&shaped(3, page)),
-            "3. [T](https://a.example/) (2024-01-02): Says this"
+            "4. [T](https://a.example/) (2024-01-02): Says this"
         );
         let records = [
             shaped(0, json!({"id": "w1", "title": "a|b", "status": "idle"})),
@@ -319,7 +414,7 @@ mod tests {
         push_rows(&mut rows, &records);
         assert_eq!(
             rows,
-            "| # | id | title | status |\n|---|---|---|---|\n| 0 | w1 | a\\|b | idle |\n| 1 | w2 |  | running |"
+            "| # | id | title | status |\n|---|---|---|---|\n| 1 | w1 | `a\\|b` | idle |\n| 2 | w2 |  | running |"
         );
     }
 
@@ -328,7 +423,32 @@ mod tests {
         let page = json!({"title": "T", "url": "https://a.example/", "score": 0.5, "text": "```\nopen\n\n# not a heading"});
         assert_eq!(
             section(&shaped(0, page)),
-            "### 0. [T](https://a.example/)\nscore: 0.5\n- **text**:\n  > ```\n  > open\n  > \n  > # not a heading"
+            "### 1. [T](https://a.example/)\nscore 0.5\n> ```\n> open\n> \n> # not a heading"
+        );
+    }
+
+    #[test]
+    fn writes_long_texts_as_code() {
+        let text = "one\n\n```\ntwo\n```\n".repeat(5);
+        let page =
+            json!({"title": "T", "url": "https://a.example/", "author": "Ann", "text": text});
+        let written = section(&shaped(0, page));
+        let expected = format!("### 1. [T](https://a.example/)\nAnn\n````\n{text}````");
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn writes_passages_without_a_name() {
+        let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-05-31",
+            "author": "Ann", "score": 0.93, "highlights": ["*One*.", "Two."]});
+        assert_eq!(
+            section(&shaped(0, page)),
+            "### 1. [T](https://a.example/)\n2024-05-31 · Ann · score 0.93\n> *One*.\n> Two."
+        );
+        let both = json!({"title": "T", "url": "https://a.example/", "highlights": ["One."], "text": "Two."});
+        assert_eq!(
+            section(&shaped(0, both)),
+            "### 1. [T](https://a.example/)\ntext: Two.\n- **highlights**:\n  - One."
         );
     }
 
@@ -337,7 +457,7 @@ mod tests {
         let record = json!({"id": "w", "searches": [{"id": "s", "progress": {"found": 1}}], "tags": ["a", "b"]});
         assert_eq!(
             section(&shaped(0, record)),
-            "### 0. w\nid: w\n- **searches**:\n  - id: s\n    - **progress**:\n      found: 1\n- **tags**: a, b"
+            "### 1. w\nid: w\n- **searches**:\n  - id: s\n    - **progress**:\n      found: 1\n- **tags**: a, b"
         );
     }
 }

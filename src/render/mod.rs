@@ -4,6 +4,7 @@
 //! Markdown or JSON with the same information. This layer knows neither the network nor the protocol.
 
 mod budget;
+mod csv;
 mod date;
 mod deprecated;
 mod document;
@@ -14,6 +15,7 @@ mod inline;
 mod json;
 mod level;
 mod markdown;
+mod passages;
 mod path;
 mod renderer;
 mod shape;

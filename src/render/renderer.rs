@@ -7,10 +7,10 @@ use super::document::write_document;
 use super::header::Header;
 use super::shape::{ShapedResult, shape, shape_fields, shape_rest};
 use super::{
-    ContentLevel, Envelope, FilterStats, OutputFormat, View, ViewError, deprecated, json, markdown,
-    path,
+    ContentLevel, Envelope, FilterStats, OutputFormat, View, ViewError, csv, deprecated, json,
+    markdown,
 };
-use exa_mcp_model::CallStats;
+use exa_mcp_model::{CallStats, JobEnd};
 use exa_mcp_text::tokens::estimate;
 
 /// How often a result that exceeds the budget is fitted again.
@@ -45,6 +45,8 @@ pub(crate) struct RenderInput<'a> {
     pub warnings: Vec<String>,
     /// Filters applied by Exa.
     pub sent_filters: Vec<String>,
+    /// Why a list was not read to its end, if it was not.
+    pub paging_stop: Option<String>,
 }
 
 /// A rendered result.
@@ -60,6 +62,8 @@ pub struct Rendered {
     pub format: OutputFormat,
     /// Statistics of the call, if an operation or tool ran.
     pub stats: Option<CallStats>,
+    /// How the job behind the call ended, if it did.
+    pub job_end: Option<JobEnd>,
 }
 
 /// A link to a resource.
@@ -112,6 +116,7 @@ fn select(
         None => view.filters.apply(&mut results),
     };
     let matching = results.len();
+    let removed = removed_pages(&envelope.results, &results);
     let selected = view.select(results)?;
     let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = input.warnings.clone();
@@ -132,6 +137,10 @@ fn select(
         ContentLevel::Summary
     };
     let selected: Vec<usize> = selected.into_iter().map(|(index, _)| index).collect();
+    if let Some(Value::Array(statuses)) = input.envelope.rest.get_mut("statuses") {
+        let id = |status: &Value| status.get("id").and_then(Value::as_str).map(str::to_owned);
+        statuses.retain(|status| id(status).is_none_or(|id| !removed.contains(&id)));
+    }
     let rest = shape_rest(&mut input.envelope.rest, rest_level, &mut rest_truncated);
     let results = selected.into_iter().filter_map(|index| {
         let result = input.envelope.results.get_mut(index)?;
@@ -141,14 +150,38 @@ fn select(
             shape_fields(index, result, view.level, &fields)
         })
     });
-    let whole = FittedResults::whole(results.collect(), rest);
+    let mut whole = FittedResults::whole(results.collect(), rest);
     let selection = Selection {
         rest_truncated,
         matching,
         filter_stats,
         warnings,
     };
+    hide_cursor(&mut whole, view, &selection);
     Ok((selection, whole))
+}
+
+/// Returns the identifiers of pages that the filters removed.
+fn removed_pages(all: &[Value], left: &[(usize, &Value)]) -> Vec<String> {
+    if left.len() == all.len() {
+        return Vec::new();
+    }
+    let is_left = |index: usize| left.iter().any(|(own, _)| *own == index);
+    let removed = all.iter().enumerate().filter(|(index, _)| !is_left(*index));
+    removed
+        .flat_map(|(_, page)| ["id", "url"].map(|name| page.get(name).and_then(Value::as_str)))
+        .flatten()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Removes the cursor of the next page unless this page is shown to its end: following it would skip the rest.
+fn hide_cursor(fitted: &mut FittedResults, view: &View, selection: &Selection) {
+    let next = view.offset.saturating_add(fitted.shown.len());
+    let is_end = view.index.is_none() && fitted.left_out.is_empty() && next >= selection.matching;
+    if !is_end {
+        fitted.rest.shift_remove("nextCursor");
+    }
 }
 
 /// A written result and its tokens.
@@ -169,7 +202,8 @@ fn fit_to_budget(
     let mut tries = MAX_TRIES;
     loop {
         let one = |result: &ShapedResult| write_one(result, view);
-        let fitted = fit(&whole.shown, &whole.rest, budget, one);
+        let mut fitted = fit(&whole.shown, &whole.rest, budget, one);
+        hide_cursor(&mut fitted, view, selection);
         let written = write(input, view, selection, &fitted);
         // The length of the header depends on what is left out.
         let excess = written.tokens.saturating_sub(view.max_tokens);
@@ -209,7 +243,7 @@ fn write(
             deprecated::add_copy(&mut metadata);
             json::text(&metadata, &input.tool_fields, fitted)
         }
-        OutputFormat::Markdown => write_document(&header, &metadata),
+        OutputFormat::Markdown | OutputFormat::Csv => write_document(&header, &metadata),
     };
     RenderedText {
         metadata,
@@ -250,6 +284,7 @@ fn finish(
         links,
         format: view.format,
         stats,
+        job_end: None,
     }
 }
 
@@ -260,6 +295,7 @@ fn write_one(result: &ShapedResult, view: &View) -> String {
     let mut text = String::new();
     match view.format {
         OutputFormat::Json => text = result.value.to_string(),
+        OutputFormat::Csv => csv::push_row(&mut text, result),
         OutputFormat::Markdown if is_one_line_per_result(view) => {
             markdown::push_row(&mut text, result)
         }
@@ -290,7 +326,8 @@ fn idle_filters(input: &RenderInput<'_>, view: &View) -> Option<String> {
         .collect();
     (!idle.is_empty()).then(|| {
         format!(
-            "result {index} is shown unfiltered: {} not applied with index",
+            "result {} is shown unfiltered: {} not applied with index",
+            index + 1,
             match idle.as_slice() {
                 [one] => format!("the filter {one} is"),
                 all => format!("the filters {} are", all.join(", ")),
@@ -308,9 +345,8 @@ fn unknown_fields(
     let has = |field: &&&str| {
         let only = std::slice::from_ref(*field);
         let found = |value: &Value| {
-            path::pick(value, only)
-                .as_object()
-                .is_some_and(|map| !map.is_empty())
+            let picked = shape_fields(0, value, ContentLevel::Full, only).value;
+            picked.as_object().is_some_and(|map| !map.is_empty())
         };
         rest.contains_key(**field) || results.iter().any(|(_, result)| found(result))
     };
@@ -350,6 +386,7 @@ mod tests {
             corrections: corrections.to_vec(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),
+            paging_stop: None,
         }
     }
 

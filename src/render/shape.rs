@@ -3,11 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::level::{ContentLevel, ResultType, StandardFields, type_of};
+use super::passages::extract_passages;
 use super::{date, path, text};
 use exa_mcp_model::envelope::METADATA_FIELDS;
+use exa_mcp_text::is_identifier;
 
 /// Maximum entries of a list inside a result.
-const MAX_ENTRIES: usize = 50;
+pub(super) const MAX_ENTRIES: usize = 50;
 
 /// Capacity for the fields of a result at the standard level.
 const FIELD_CAPACITY: usize = 8;
@@ -31,7 +33,7 @@ const STANDARD_REST_CHARS: usize = 4_000;
 const MAX_HEADING_CHARS: usize = 2_000;
 
 /// A result reduced to a content level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ShapedResult {
     /// Its index in the response.
     pub(super) index: usize,
@@ -39,6 +41,8 @@ pub(super) struct ShapedResult {
     pub(super) value: Value,
     /// A text or list was truncated.
     pub(super) truncated: bool,
+    /// The names of fields that the level leaves out.
+    pub(super) omitted: Vec<String>,
 }
 
 /// Reduces a result to a level. `extract` is the number of characters of text that the caller requested. Passages
@@ -50,9 +54,12 @@ pub(super) fn shape(
     extract: Option<usize>,
 ) -> ShapedResult {
     let mut truncated = false;
+    let mut omitted = Vec::new();
     let value = match (level, &*result) {
         (ContentLevel::Summary, Value::Object(_)) => Value::Object(summary(result, &mut truncated)),
-        (ContentLevel::Standard, Value::Object(_)) => standard(result, extract, &mut truncated),
+        (ContentLevel::Standard, Value::Object(_)) => {
+            standard(result, extract, &mut truncated, &mut omitted)
+        }
         (ContentLevel::Full, _) => result.clone(),
         (_, other) => truncate_value(
             other.clone(),
@@ -65,6 +72,7 @@ pub(super) fn shape(
         index,
         value,
         truncated,
+        omitted,
     }
 }
 
@@ -76,7 +84,7 @@ pub(super) fn shape_fields(
     fields: &[&str],
 ) -> ShapedResult {
     let mut truncated = false;
-    let picked = path::pick(result, fields);
+    let picked = pick_shown(result, fields);
     let value = match level {
         ContentLevel::Full => picked,
         ContentLevel::Standard => {
@@ -90,7 +98,28 @@ pub(super) fn shape_fields(
         index,
         value,
         truncated,
+        omitted: Vec::new(),
     }
+}
+
+/// Returns fields of a result, also by the names under which the levels show them.
+fn pick_shown(result: &Value, fields: &[&str]) -> Value {
+    let mut picked = path::pick(result, fields);
+    let result_type = type_of(result);
+    for field in fields {
+        let paths = match *field {
+            "title" | "name" => result_type.title,
+            "url" => result_type.url,
+            "date" => result_type.date,
+            _ => continue,
+        };
+        if let (None, Value::Object(map)) = (path::get(result, field), &mut picked)
+            && let Some(value) = path::first(result, paths)
+        {
+            map.insert((*field).to_owned(), value.clone());
+        }
+    }
+    picked
 }
 
 /// Reduces the fields beside the results to a level, without those that the metadata has. Lists and objects may be
@@ -123,7 +152,7 @@ pub(super) fn shape_rest(
             scalar => scalar.clone(),
         };
         let value = match name.as_str() {
-            "statuses" => shape_statuses(value, level),
+            "statuses" => failed_statuses(value),
             // The context repeats the texts of all results.
             "context" if level == ContentLevel::Summary => {
                 *truncated = true;
@@ -138,17 +167,23 @@ pub(super) fn shape_rest(
     shaped
 }
 
-/// Reduces the statuses of pages: successes have no details, and a summary omits them.
-fn shape_statuses(statuses: Value, level: ContentLevel) -> Value {
+/// Returns the pages that could not be read, each with its error in one line.
+fn failed_statuses(statuses: Value) -> Value {
     let Value::Array(mut list) = statuses else {
         return Value::Array(Vec::new());
     };
-    if level == ContentLevel::Summary {
-        list.retain(|status| !is_success(status));
-    }
-    for status in list.iter_mut().filter(|status| is_success(status)) {
-        if let Value::Object(fields) = status {
-            fields.retain(|name, _| ["id", "status"].contains(&name.as_str()));
+    list.retain(|status| !is_success(status));
+    for status in &mut list {
+        let error = path::get(status, "error").map(|error| match error {
+            Value::Object(parts) => {
+                let texts: Vec<String> = parts.values().filter_map(text::first_line).collect();
+                json!(texts.join(" "))
+            }
+            other => other.clone(),
+        });
+        if let (Value::Object(fields), Some(error)) = (status, error) {
+            fields.retain(|name, _| name == "id");
+            fields.insert("error".to_owned(), error);
         }
     }
     Value::Array(list)
@@ -164,11 +199,6 @@ fn is_success(status: &Value) -> bool {
 fn summary(result: &Value, truncated: &mut bool) -> Map<String, Value> {
     let result_type = type_of(result);
     let mut row = heading(result, result_type, truncated);
-    for path in result_type.date {
-        if let Some(date) = row.get_mut(last_segment(path)) {
-            *date = json!(date::format_day(date));
-        }
-    }
     let line = result_type
         .line
         .iter()
@@ -205,14 +235,20 @@ fn heading(result: &Value, result_type: &ResultType, truncated: &mut bool) -> Ma
     }
     for date in result_type.date {
         if let Some(value) = path::get(result, date) {
-            row.insert(last_segment(date).to_owned(), short(value));
+            let day = json!(date::format_day(&short(value)));
+            row.insert(last_segment(date).to_owned(), day);
             break;
         }
     }
     row
 }
 
-fn standard(result: &mut Value, extract: Option<usize>, truncated: &mut bool) -> Value {
+fn standard(
+    result: &mut Value,
+    extract: Option<usize>,
+    truncated: &mut bool,
+    omitted: &mut Vec<String>,
+) -> Value {
     let result_type = type_of(result);
     match result_type.standard {
         StandardFields::Bounded { bound, entries } => {
@@ -222,53 +258,80 @@ fn standard(result: &mut Value, extract: Option<usize>, truncated: &mut bool) ->
             keep,
             passages,
             bound,
+            nested,
+            ignored,
         } => {
             let mut shown = heading(result, result_type, truncated);
             let fields = path::pick_fields(result, keep);
             for (name, value) in fields.filter(|(_, value)| !path::is_empty(value)) {
-                shown.insert(name, truncate_value(value, bound, MAX_ENTRIES, truncated));
+                let value = match value.as_f64().filter(|_| name == "score") {
+                    Some(score) => json!((score * 100.0).round() / 100.0),
+                    None => truncate_value(value, bound, MAX_ENTRIES, truncated),
+                };
+                shown.insert(name, value);
             }
             let bound = extract.unwrap_or(bound);
+            let mut has_passage = false;
             for passage in passages {
-                if let Some(value) = path::take(result, passage) {
-                    shown.insert(
-                        last_segment(passage).to_owned(),
-                        extract_passages(value, bound, truncated),
-                    );
-                    break;
+                // A caller who asks for so much text wants it beside the highlights, too.
+                if has_passage && !(extract.is_some() && *passage == "text") {
+                    continue;
                 }
+                if let Some(value) = path::take(result, passage) {
+                    has_passage = true;
+                    let value = extract_passages(value, bound, truncated);
+                    shown.insert(last_segment(passage).to_owned(), value);
+                }
+            }
+            for list in nested {
+                if let Some(Value::Array(parts)) = path::take(result, list) {
+                    let mut parts = parts;
+                    let parts = parts
+                        .iter_mut()
+                        .map(|part| standard(part, extract, truncated, omitted));
+                    shown.insert((*list).to_owned(), parts.collect());
+                }
+            }
+            if let Some(ignored) = ignored {
+                let left = left_out_fields(result, &shown, ignored);
+                omitted.extend(
+                    left.filter(|name| !omitted.contains(name))
+                        .collect::<Vec<_>>(),
+                );
             }
             Value::Object(shown)
         }
     }
 }
 
+/// Returns the names of fields that are neither shown nor ignored. A name that is no identifier may be a text of the
+/// page, which does not belong outside of the marks around untrusted text.
+fn left_out_fields<'a>(
+    result: &'a Value,
+    shown: &'a Map<String, Value>,
+    ignored: &'a [&'a str],
+) -> impl Iterator<Item = String> + 'a {
+    let fields = result.as_object().into_iter().flatten();
+    let left = fields.filter(move |(name, value)| {
+        is_identifier(name)
+            && !path::is_empty(value)
+            && !shown.contains_key(*name)
+            && !ignored.contains(&name.as_str())
+    });
+    left.map(|(name, _)| name.clone())
+}
+
 fn last_segment(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Truncates passages to `bound` characters in total, and other values text by text.
-fn extract_passages(value: Value, bound: usize, truncated: &mut bool) -> Value {
-    let Value::Array(passages) = value else {
-        return truncate_value(value, bound, MAX_ENTRIES, truncated);
-    };
-    let mut left = bound;
-    let mut extracted = Vec::with_capacity(passages.len());
-    for passage in passages {
-        // A passage of a few characters is useless.
-        if left < bound / 10 {
-            *truncated = true;
-            break;
-        }
-        let passage = truncate_value(passage, left, MAX_ENTRIES, truncated);
-        left = left.saturating_sub(passage.as_str().map_or(0, |text| text.chars().count()));
-        extracted.push(passage);
-    }
-    Value::Array(extracted)
-}
-
 /// Returns a value without empty fields, with long texts and lists truncated.
-fn truncate_value(mut value: Value, text: usize, entries: usize, truncated: &mut bool) -> Value {
+pub(super) fn truncate_value(
+    mut value: Value,
+    text: usize,
+    entries: usize,
+    truncated: &mut bool,
+) -> Value {
     let bounds = Bounds {
         text,
         entries,
@@ -379,6 +442,20 @@ mod tests {
     }
 
     #[test]
+    fn names_what_a_level_leaves_out() {
+        let page = json!({"url": "https://a.example/", "title": "T", "image": "i", "highlights": ["h"],
+            "text": "whole", "summary": "short", "entities": [1],
+            "subpages": [{"url": "https://a.example/b", "title": "B", "text": "below", "id": "b"}]});
+        let shaped = shape(0, &mut page.clone(), ContentLevel::Standard, None);
+        assert_eq!(shaped.omitted, ["text", "entities"]);
+        let subpage = json!({"title": "B", "url": "https://a.example/b", "text": "below"});
+        assert_eq!(shaped.value["subpages"], json!([subpage]));
+        let shaped = shape(0, &mut page.clone(), ContentLevel::Standard, Some(3_000));
+        assert_eq!(shaped.omitted, ["entities"]);
+        assert_eq!(shaped.value["text"], "whole");
+    }
+
+    #[test]
     fn shows_evaluations_and_enrichments_of_an_item() {
         let mut item = json!({
             "id": "item_1", "properties": {"type": "company", "url": "https://a.example", "description": "Makes things",
@@ -401,7 +478,7 @@ mod tests {
 
     #[test]
     fn omits_redundant_page_statuses() {
-        let rest = json!({"statuses": [{"id": "a", "status": "success", "source": "cached"}, {"id": "b", "status": "error"}], "searchTime": 5});
+        let rest = json!({"statuses": [{"id": "a", "status": "success", "source": "cached"}, {"id": "b", "status": "error", "error": {"tag": "CRAWL_NOT_FOUND", "httpStatusCode": 404}}], "searchTime": 5});
         let shown = |level| {
             Value::from(shape_rest(
                 &mut rest.as_object().unwrap().clone(),
@@ -409,10 +486,8 @@ mod tests {
                 &mut false,
             ))
         };
-        let expected =
-            json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}]});
-        assert_eq!(shown(ContentLevel::Standard), expected);
-        let failed = json!({"statuses": [{"id": "b", "status": "error"}]});
+        let failed = json!({"statuses": [{"id": "b", "error": "CRAWL_NOT_FOUND 404"}]});
+        assert_eq!(shown(ContentLevel::Standard), failed);
         assert_eq!(shown(ContentLevel::Summary), failed);
     }
 }

@@ -16,12 +16,14 @@ pub enum OutputFormat {
     Markdown,
     /// JSON, for programs.
     Json,
+    /// A table of comma-separated values, for long lists.
+    Csv,
 }
 
 impl OutputFormat {
     /// Returns the format with a name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Markdown, Self::Json]
+        [Self::Markdown, Self::Json, Self::Csv]
             .into_iter()
             .find(|format| format.name() == name)
     }
@@ -31,6 +33,7 @@ impl OutputFormat {
         match self {
             Self::Markdown => "markdown",
             Self::Json => "json",
+            Self::Csv => "csv",
         }
     }
 }
@@ -52,7 +55,7 @@ pub(crate) struct View {
     pub offset: usize,
     /// The maximum number of results.
     pub limit: Option<usize>,
-    /// The index of a single result to show.
+    /// The index of a single result to show, counted from 0.
     pub index: Option<usize>,
     /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
@@ -62,9 +65,9 @@ pub(crate) struct View {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     /// The index is out of range.
-    #[error("there is no result {index}: found {}", range(*.results))]
+    #[error("there is no result {}: found {}", .index + 1, range(*.results))]
     Index {
-        /// The requested index.
+        /// The requested index, counted from 0.
         index: usize,
         /// The number of results.
         results: usize,
@@ -82,8 +85,8 @@ pub enum ViewError {
 fn range(results: usize) -> String {
     match results {
         0 => "no results".to_owned(),
-        1 => "one result, index 0".to_owned(),
-        _ => format!("{results} results, index 0 to {}", results - 1),
+        1 => "one result, index 1".to_owned(),
+        _ => format!("{results} results, index 1 to {results}"),
     }
 }
 
@@ -123,7 +126,8 @@ impl View {
             .flatten()
             .filter_map(|field| field.as_str().map(str::to_owned))
             .collect();
-        let index = number("index");
+        // Results are numbered from 1.
+        let index = number("index").map(|index| index.saturating_sub(1));
         let wants_all = format == OutputFormat::Json || index.is_some() || !fields.is_empty();
         let default = if wants_all { ContentLevel::Full } else { level };
         let filters = options.get("filters").and_then(Value::as_object);

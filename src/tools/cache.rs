@@ -106,6 +106,7 @@ impl CachedResult {
             corrections: Vec::new(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),
+            paging_stop: None,
         }
     }
 }

@@ -123,6 +123,7 @@ fn stores_the_last_rendering() {
             links: Vec::new(),
             format: crate::render::OutputFormat::Markdown,
             stats: None,
+            job_end: None,
         })
     };
     cache.store_view(&bob, &result.id, requested(0), shown(10));

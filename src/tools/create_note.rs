@@ -78,6 +78,7 @@ fn render_note(operation: &str, note: &Note, corrections: &[String]) -> Rendered
         }],
         format: OutputFormat::Markdown,
         stats: Some(stats),
+        job_end: None,
     }
 }
 

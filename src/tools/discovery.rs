@@ -38,7 +38,12 @@ pub(super) fn parse_request(
         let mut arguments = parse_json_text(value, key, corrections);
         if let Value::Object(map) = &mut arguments {
             for (beside, value) in given {
-                corrections.push(format!("`{beside}` was moved into `{key}`"));
+                corrections.push(match map.get(&beside) {
+                    Some(inside) if *inside != value => {
+                        format!("`{beside}` beside `{key}` was ignored: `{key}` has another value")
+                    }
+                    _ => format!("`{beside}` was moved into `{key}`"),
+                });
                 map.entry(beside).or_insert(value);
             }
         }
@@ -202,6 +207,7 @@ fn render_json(mut structured: Map<String, Value>, corrections: Vec<String>) -> 
         links: Vec::new(),
         format: OutputFormat::Json,
         stats: None,
+        job_end: None,
     }
 }
 
@@ -252,6 +258,7 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
         "signature": operation.signature,
         "summary": operation.summary,
         "description": operation.description,
+        "cost": operations::price::cost_in_words(operation),
         "example": {"operation": operation.name, "args": validation::example(&operation.behavior.example, &schema)},
         "hints": hints,
         "inputSchema": schema,
@@ -368,7 +375,19 @@ fn schema(operation: &'static Operation) -> Value {
 /// Returns the enumerated values of an argument.
 pub(super) fn allowed_values(operation: &str, argument: &str) -> Vec<&'static str> {
     let schema = operations::find(operation).map(operations::input_schema);
-    let values = schema.and_then(|schema| schema.pointer(&format!("/properties/{argument}/enum")));
-    let values = values.and_then(Value::as_array).into_iter().flatten();
-    values.filter_map(Value::as_str).collect()
+    let property = schema.and_then(|schema| {
+        let property = schema.pointer(&format!("/properties/{argument}"))?;
+        let reference = property.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|it| schema.pointer(it.trim_start_matches('#')));
+        Some(target.unwrap_or(property))
+    });
+    let branches = |property: &'static Value| {
+        let unions = ["anyOf", "oneOf"].into_iter();
+        unions.filter_map(|union| property.get(union)?.as_array())
+    };
+    let all = property
+        .into_iter()
+        .chain(property.into_iter().flat_map(branches).flatten());
+    let values = all.filter_map(|schema| schema.get("enum")?.as_array());
+    values.flatten().filter_map(Value::as_str).collect()
 }

@@ -40,6 +40,8 @@ pub enum ToolError {
     },
     /// There is no API key; the owner would have to supply it.
     NoKey(KeyOwner),
+    /// There is no service key.
+    NoServiceKey,
     /// There is no API key, and the user did not provide one.
     KeyNotProvided(String),
     /// The user must enter a key on a page first.
@@ -147,6 +149,7 @@ impl ToolError {
     ) -> Box<Self> {
         Box::new(match error {
             OperationError::NoKey(owner) => Self::NoKey(owner),
+            OperationError::NoServiceKey => Self::NoServiceKey,
             OperationError::KeysUnavailable(no_key) => Self::NoKeyReady(no_key),
             OperationError::Limit(limit) => Self::LimitExceeded(limit),
             OperationError::Arguments(error) => return Self::invalid(operation.name, *error),

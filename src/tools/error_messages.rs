@@ -66,7 +66,8 @@ fn message(error: &ToolError) -> Message {
             cache_id,
         } => not_in_result(operation, error, cache_id.as_deref()),
         ToolError::NotCached { id, limits } => not_cached(id, *limits),
-        ToolError::NoKey(owner) => no_key(*owner),
+        ToolError::NoKey(owner) => no_key(owner.advice()),
+        ToolError::NoServiceKey => no_key(KeyOwner::NO_SERVICE_KEY),
         ToolError::KeyNotProvided(why) => key_not_provided(why),
         ToolError::KeyRequired(request) => key_required(request),
         ToolError::NoKeyReady(no_key) => no_key_ready(no_key),
@@ -213,12 +214,12 @@ fn internal(message: &str) -> Message {
     Message::plain(code::INTERNAL, "INTERNAL_ERROR", message)
 }
 
-fn no_key(owner: KeyOwner) -> Message {
-    Message::plain(code::AUTHENTICATION, "AUTHENTICATION_ERROR", owner.advice())
+fn no_key(advice: &str) -> Message {
+    Message::plain(code::AUTHENTICATION, "AUTHENTICATION_ERROR", advice)
 }
 
 fn key_not_provided(why: &str) -> Message {
-    let mut message = no_key(KeyOwner::User);
+    let mut message = no_key(KeyOwner::User.advice());
     message.text.push_str(&format!(" {why}"));
     put(&mut message.data, "message", json!(message.text));
     message

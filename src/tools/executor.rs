@@ -94,17 +94,29 @@ impl ToolExecutor {
         }
     }
 
-    /// Returns the tools with the key of the caller.
+    /// Returns the tools with the key of the caller, who is not the one who manages the team.
     #[must_use]
     pub(crate) fn with_key(&self, key: ApiKey) -> Self {
-        self.with_executor(self.executor.with_key(key))
+        let executor = self.executor.with_service_key(None);
+        self.with_executor(executor.with_key(key))
+    }
+
+    /// Returns the tools that others than admins may use, without the service key.
+    #[must_use]
+    pub(crate) fn without_admin_tools(&self) -> Self {
+        if !self.registry.has_admin_tools() && self.executor.service_key().is_err() {
+            return self.clone();
+        }
+        let tools = self.with_executor(self.executor.with_service_key(None));
+        tools.with_registry(self.registry.without_admin_tools())
     }
 
     /// Returns the tools without a key; the owner would have to supply it.
     #[must_use]
     pub(crate) fn without_key(&self, owner: KeyOwner) -> Self {
         let keys = KeyPool::with_rate_limit([], None, owner);
-        self.with_executor(self.executor.with_keys(keys))
+        let executor = self.executor.with_service_key(None);
+        self.with_executor(executor.with_keys(keys))
     }
 
     /// Returns the tools with another spend guard.

@@ -3,6 +3,7 @@
 //! A call is parsed once into a `ToolCall`; `ToolExecutor::run` runs it and returns a typed [`ToolOutcome`]. Every
 //! tool is a view of operations; no tool accesses the network itself.
 
+mod adjustments;
 mod cache;
 mod call;
 pub(crate) mod claims;

@@ -3,21 +3,26 @@
 use serde_json::{Map, Value};
 
 use super::{discovery, path};
+use crate::operations::validation::values_at;
 use crate::render::ContentLevel;
-use exa_mcp_model::NamedToolPlan;
+use exa_mcp_model::{ArgumentMapping, NamedToolPlan};
 
-/// Returns the operation to call and its arguments.
-pub(super) fn arguments(
-    plan: &NamedToolPlan,
+/// Returns the operation to call and its arguments. Notes arguments that others replace.
+pub(super) fn arguments<'a>(
+    plan: &'a NamedToolPlan,
     mut given: Map<String, Value>,
     level: ContentLevel,
-) -> (&str, Map<String, Value>) {
+    notes: &mut Vec<String>,
+) -> (&'a str, Map<String, Value>) {
     if let Some(instead) = &plan.instead
         && let Some(value) = given
             .shift_remove(&instead.given)
             .filter(|value| !value.is_null())
     {
         let only = Map::from_iter([(instead.given.clone(), value)]);
+        for name in given.keys() {
+            notes.push(format!("`{name}` was ignored beside `{}`", instead.given));
+        }
         return (&instead.operation, only);
     }
     let mut arguments = Map::new();
@@ -33,7 +38,9 @@ pub(super) fn arguments(
     }
     // Arguments unknown to the tool may be arguments of the operation.
     for (name, value) in given {
-        path::join(&mut arguments, name, value);
+        for path in path::join(&mut arguments, name, value) {
+            notes.push(format!("`{path}` was ignored: another argument sets it"));
+        }
     }
     for (to, on, _) in switches.iter().filter(|(.., wanted)| *wanted) {
         if !path::has(&arguments, to) {
@@ -44,12 +51,31 @@ pub(super) fn arguments(
     if let Some(wanted) = plan.levels.get(level.name()) {
         path::fill(&mut arguments, wanted);
     }
+    for (path, fixed) in &plan.fixed {
+        if path::get(&arguments, path).is_some_and(|given| given != fixed) {
+            notes.push(format!(
+                "`{path}` was ignored: this tool always uses {fixed}"
+            ));
+        }
+    }
     path::force(&mut arguments, &plan.fixed);
     // A switch that is off also removes the default.
     for (to, ..) in switches.iter().filter(|(.., wanted)| !*wanted) {
         path::take(&mut arguments, to);
     }
     (&plan.operation, arguments)
+}
+
+/// Returns the arguments whose enum is that of the tool, not that of the operation. Exa adds no values to those.
+pub(super) fn own_enums<'p>(
+    plan: &'p NamedToolPlan,
+    tool: &Value,
+    operation: &Value,
+) -> Vec<&'p str> {
+    let is_own =
+        |step: &&'p ArgumentMapping| values_at(tool, &step.from) != values_at(operation, &step.to);
+    let own = plan.moves.iter().filter(is_own);
+    own.map(|step| step.from.as_str()).collect()
 }
 
 /// Returns the arguments that are set by defaults of the tool, not by the caller.
@@ -153,7 +179,8 @@ mod tests {
             panic!()
         };
         let plan = plan();
-        let (operation, arguments) = arguments(&plan, given, ContentLevel::Standard);
+        let (operation, arguments) =
+            arguments(&plan, given, ContentLevel::Standard, &mut Vec::new());
         (operation.to_owned(), arguments.into())
     }
 

@@ -16,7 +16,7 @@ use crate::operations::validation::ValidatedArguments;
 use crate::operations::{CompletedCall, OperationExecutor, PagedCall, PagingStop, is_paged, price};
 use crate::render::View;
 use exa_mcp_exa_client::blocking;
-use exa_mcp_model::{Identity, Operation};
+use exa_mcp_model::{Identity, JobEnd, Operation};
 use exa_mcp_text::sanitize::clean_json;
 
 /// Maximum characters of a single text in a response.
@@ -32,6 +32,10 @@ pub(super) struct CallOutput {
     /// Fields about a job that was started, such as how to follow it.
     pub(super) job_fields: Map<String, Value>,
     pub(super) warnings: Vec<String>,
+    /// Why a list was not read to its end, if it was not.
+    pub(super) paging_stop: Option<String>,
+    /// How the job ended, if it did.
+    pub(super) job_end: Option<JobEnd>,
     /// The progress reported so far.
     pub(super) progress: f64,
 }
@@ -43,6 +47,8 @@ impl CallOutput {
             arguments,
             job_fields: Map::new(),
             warnings: Vec::new(),
+            paging_stop: None,
+            job_end: None,
             progress: 0.0,
         }
     }
@@ -162,6 +168,7 @@ impl<'a> OperationRunner<'a> {
         let call_error = |error| ToolError::from_call_error(operation, error);
         let progress = &self.context.progress;
         let mut warnings = Vec::new();
+        let mut paging_stop = None;
         let called = if options.all() && is_paged(operation) {
             let max = options
                 .max_useful_results(sent_filters)
@@ -170,7 +177,7 @@ impl<'a> OperationRunner<'a> {
             let executor = self.tools.operation_executor();
             let paged = executor.send_all(operation, checked, max, progress).await;
             let mut paged = paged.map_err(call_error)?;
-            warnings.extend(pagination_warning(operation, &mut paged, max));
+            paging_stop = stop_reason(operation, &mut paged, max);
             paged.call
         } else {
             if options.all() {
@@ -200,6 +207,7 @@ impl<'a> OperationRunner<'a> {
         } = called;
         let mut output = CallOutput {
             warnings,
+            paging_stop,
             progress,
             ..CallOutput::new(sanitize_response(response.value).await, arguments)
         };
@@ -262,13 +270,9 @@ pub(super) async fn sanitize_response(mut response: Value) -> Value {
     .await
 }
 
-/// Describes why a list was not read to its end, and how to continue.
-fn pagination_warning(
-    operation: &'static Operation,
-    paged: &mut PagedCall,
-    max: usize,
-) -> Option<String> {
-    let reason = match paged.stop.take()? {
+/// Describes why a list was not read to its end.
+fn stop_reason(operation: &'static Operation, paged: &mut PagedCall, max: usize) -> Option<String> {
+    Some(match paged.stop.take()? {
         PagingStop::LimitReached => format!("limit of {max} results reached"),
         PagingStop::RepeatedCursor => "Exa repeated a page".to_owned(),
         PagingStop::TooManyPages => format!("limit of {} pages reached", paged.pages),
@@ -277,12 +281,5 @@ fn pagination_warning(
             let headline = error_messages::headline(&error);
             format!("page {} failed: {headline}", paged.pages + 1)
         }
-    };
-    let response = &paged.call.response.value;
-    let mut cursor = response.get("nextCursor").cloned().unwrap_or_default();
-    clean_json(&mut cursor, MAX_TEXT_CHARS);
-    let cursor = cursor.as_str().unwrap_or_default();
-    Some(format!(
-        "not all pages were read: {reason}; continue with cursor \"{cursor}\""
-    ))
+    })
 }

@@ -47,7 +47,11 @@ impl Options {
                 continue;
             };
             if let Some(value) = given.shift_remove(&name).filter(|value| !value.is_null()) {
-                if option != name {
+                if options.0.get(&option).is_some_and(|known| *known != value) {
+                    corrections.push(format!(
+                        "`{name}` was ignored: `{option}` has another value"
+                    ));
+                } else if option != name {
                     corrections.push(format!("`{name}` was read as `{option}`"));
                 }
                 options.0.entry(option).or_insert(value);
@@ -64,7 +68,12 @@ impl Options {
         corrections: &mut Vec<String>,
     ) {
         for (name, value) in Self::take(given, own, corrections).0 {
-            corrections.push(format!("`{name}` belongs beside the arguments, not inside"));
+            corrections.push(match self.0.get(&name) {
+                Some(known) if *known != value => {
+                    format!("`{name}` inside the arguments was ignored: it has another value beside them")
+                }
+                _ => format!("`{name}` belongs beside the arguments, not inside"),
+            });
             self.0.entry(name).or_insert(value);
         }
     }
@@ -157,6 +166,12 @@ impl Options {
         self.flag("all")
     }
 
+    /// Requests all pages of a list, but at most so many entries.
+    pub(super) fn read_all(&mut self, limit: u64) {
+        self.0.insert("all".to_owned(), json!(true));
+        self.0.insert("limit".to_owned(), json!(limit));
+    }
+
     /// Returns the maximum number of results that can be shown. `sent` are the filters applied by Exa. Any other filter
     /// may remove results, so that there is no maximum.
     pub(super) fn max_useful_results(&self, sent: &[String]) -> Option<usize> {
@@ -214,7 +229,7 @@ pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
 /// Returns valid values for the given options.
 fn example(given: &Map<String, Value>) -> Value {
     let valid = json!({
-        "content_level": "summary", "output_format": "json", "cache_id": "r_…", "index": 0, "offset": 0,
+        "content_level": "summary", "output_format": "json", "cache_id": "r_…", "index": 1, "offset": 0,
         "limit": 5, "max_tokens": 5000, "fresh": true, "wait_seconds": 60, "all": true, "fields": ["title", "url"],
         "filters": {"afterDate": "2024-01-31", "includeDomains": ["example.com"], "maxResults": 5},
     });
@@ -319,7 +334,7 @@ mod tests {
             (json!({"content_level": "everything"}), "summary"),
             (json!({"max_tokens": 0}), "at least 1"),
             (json!({"filters": {"minScor": 1}}), "minScore"),
-            (json!({"index": -1}), "0"),
+            (json!({"index": 0}), "at least 1"),
         ] {
             let options = Options(given.as_object().unwrap().clone());
             let error = options.check(&mut Vec::new()).unwrap_err();

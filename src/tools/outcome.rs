@@ -6,7 +6,7 @@ use super::error::ToolError;
 use super::error_messages;
 use crate::operations::client::UrlRequest;
 use crate::render::{self, OutputFormat, Rendered, ResourceLink};
-use exa_mcp_model::CallStats;
+use exa_mcp_model::{CallStats, JobEnd};
 
 /// The outcome of a tool call, before it is converted for the client.
 #[derive(Debug)]
@@ -44,6 +44,14 @@ impl ToolOutcome {
         }
     }
 
+    /// Returns how the job behind the call ended, if it did.
+    pub fn job_end(&self) -> Option<&JobEnd> {
+        match self {
+            Self::Success(rendered) => rendered.job_end.as_ref(),
+            Self::Failure(_) | Self::InputRequired(_) => None,
+        }
+    }
+
     /// Returns whether the call did not succeed.
     pub fn is_failure(&self) -> bool {
         !matches!(self, Self::Success(_))
@@ -53,11 +61,12 @@ impl ToolOutcome {
     pub fn into_content(self, warnings: &[String]) -> ToolContent {
         let (mut content, format) = match self {
             Self::Success(rendered) => {
+                let is_error = rendered.job_end.is_some_and(|end| end.is_failure);
                 let content = ToolContent {
                     text: rendered.text,
                     structured: rendered.structured,
                     links: rendered.links,
-                    is_error: false,
+                    is_error,
                 };
                 (content, rendered.format)
             }
@@ -102,7 +111,7 @@ impl ToolContent {
             OutputFormat::Json => {
                 self.text = serde_json::to_string(&self.structured).unwrap_or_default()
             }
-            OutputFormat::Markdown => {
+            OutputFormat::Markdown | OutputFormat::Csv => {
                 for warning in warnings {
                     self.text.push_str(&format!("\n\nWarning: {warning}"));
                 }

@@ -10,7 +10,8 @@ use super::options::{self, Options};
 use super::outcome::ToolResult;
 use super::registry::{Tool, ToolRegistry};
 use super::{
-    create_note, discovery, name_limits, named, suggest, task_call, toolhost, upstream_filters,
+    adjustments, create_note, discovery, name_limits, named, suggest, task_call, toolhost,
+    upstream_filters,
 };
 use crate::operations::validation::{self, ValidatedArguments, ValidationError};
 use crate::operations::{self, OperationError, OperationExecutor, price};
@@ -158,12 +159,16 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
     let OperationRequest {
         operation,
         mut arguments,
-        options,
+        mut options,
         mut corrections,
+        requested_level,
         ..
     } = request;
     // Reading a cached result sends no request, so its arguments do not matter.
     let calls_exa = !options.reads_cache();
+    if calls_exa {
+        adjustments::spread_limit(operation, &mut arguments, &mut options, &mut corrections);
+    }
     let options = options.check(&mut corrections);
     let view = options.and_then(|options| Ok((options.view(request.default_level)?, options)));
     let (mut view, options) = match view {
@@ -181,6 +186,8 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         Source::Cache(id.to_owned())
     } else {
         let sent_filters = send_filters(operation, &options, &mut arguments, &request.defaulted);
+        let level = options.level().unwrap_or(request.default_level);
+        adjustments::add_contents(operation, &mut arguments, level);
         let checked = OperationExecutor::validate(operation, arguments).map_err(|error| {
             let error = with_entry_names(call::entry(tool, request.entry), error);
             ToolError::from_call_error(operation, error)
@@ -201,7 +208,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
                 corrections.push(correction);
             }
         }
-        view.extract = extract(&arguments);
+        view.extract = adjustments::requested_characters(operation, &arguments);
         Source::Exa {
             arguments,
             sent_filters,
@@ -212,7 +219,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         operation,
         options,
         view,
-        requested_level: request.requested_level,
+        requested_level,
         entry: request.entry,
         corrections,
     };
@@ -265,16 +272,6 @@ fn send_filters(
     }
 }
 
-/// Returns the characters of text that a request asks for.
-fn extract(arguments: &Map<String, Value>) -> Option<usize> {
-    let text = arguments
-        .get("contents")
-        .and_then(|contents| contents.get("text"));
-    let text = text.or_else(|| arguments.get("text"));
-    let characters = text?.get("maxCharacters")?.as_u64()?;
-    usize::try_from(characters).ok()
-}
-
 /// Finds an operation in the generated table.
 fn operation(name: &str) -> ToolResult<&'static Operation> {
     let all = || operations::all().iter().map(|operation| operation.name);
@@ -318,7 +315,9 @@ fn named_call(
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     // Arguments unknown to the tool may be arguments of the operation.
+    let closed = named::own_enums(plan, tool.schema(), operations::input_schema(main));
     let subject = validation::ArgumentSpec::new(tool.schema())
+        .with_open_values(&closed)
         .with_extra_names(&names)
         .with_example(&plan.example);
     let checked = validation::validate(&subject, arguments.into()).map_err(|error| {
@@ -329,7 +328,8 @@ fn named_call(
     if request.options.has_filters() {
         request.defaulted = named::defaulted_arguments(plan, &checked.arguments);
     }
-    let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
+    let corrections = &mut request.corrections;
+    let (name, mut arguments) = named::arguments(plan, checked.arguments, level, corrections);
     named::rewrite_query(
         plan,
         &mut arguments,
@@ -413,15 +413,24 @@ fn toolhost_call(
             details,
         ));
     };
-    let arguments = toolhost::arguments(entry, params, &mut corrections);
+    let operation = operation(operation_name)?;
+    let arguments = toolhost::arguments(entry, params, &mut corrections).map_err(|problems| {
+        let error = ValidationError {
+            problems: Vec::new(),
+            example: Box::new(operations::example(operation)),
+            hints: Vec::new(),
+            missing: Vec::new(),
+        };
+        // The problems name both parameters already.
+        let error = ValidationError {
+            problems,
+            ..toolhost::with_entry_names(entry, error)
+        };
+        ToolError::invalid(&entry.name, error)
+    })?;
     let request = OperationRequest {
         entry: Some(index),
-        ..OperationRequest::new(
-            operation(operation_name)?,
-            arguments.into(),
-            options,
-            corrections,
-        )
+        ..OperationRequest::new(operation, arguments.into(), options, corrections)
     };
     Ok(request.into())
 }

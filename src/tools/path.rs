@@ -32,16 +32,28 @@ pub(super) fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
-/// Merges a value into the map; existing values take precedence.
-pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) {
+/// Merges a value into the map; existing values take precedence. Returns the paths of other values that they replace.
+pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) -> Vec<String> {
     match (map.get_mut(&name), value) {
-        (Some(Value::Object(present)), Value::Object(more)) => {
-            for (name, value) in more {
-                join(present, name, value);
-            }
+        (Some(Value::Object(present)), Value::Object(more)) => more
+            .into_iter()
+            .flat_map(|(inner, value)| join(present, inner, value))
+            .map(|path| format!("{name}.{path}"))
+            .collect(),
+        (Some(present), value) if *present != value && !value.is_null() => vec![name],
+        (Some(_), _) => Vec::new(),
+        (None, value) => {
+            map.insert(name, value);
+            Vec::new()
         }
-        (Some(_), _) => {}
-        (None, value) => drop(map.insert(name, value)),
+    }
+}
+
+/// Returns the value at the path.
+pub(super) fn get<'a>(map: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        None => map.get(path),
+        Some((first, rest)) => get(map.get(first)?.as_object()?, rest),
     }
 }
 

@@ -17,8 +17,8 @@ use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
 use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
 use exa_mcp_exa_client::ExaErrorKind;
-use exa_mcp_model::Operation;
-use exa_mcp_model::time::milliseconds;
+use exa_mcp_model::time::{milliseconds, now};
+use exa_mcp_model::{JobEnd, Operation};
 
 /// How long to wait after a restart before searching for a job: the last request of the earlier process may still be
 /// in flight.
@@ -248,7 +248,7 @@ impl<'a> Polling<'a> {
         let job = JobHandle::from(job);
         tokio::spawn(async move {
             if let Err(error) = Claims::new(&*store).record(&job, None).await {
-                tracing::debug!(work = %job, %error, "work could not be claimed; a task may adopt it");
+                tracing::debug!(%job, %error, "the job could not be claimed; a task may adopt it");
             }
         });
     }
@@ -256,6 +256,7 @@ impl<'a> Polling<'a> {
     /// Waits for the end of a job, as long as the caller requested.
     async fn follow(&self, job: &RemoteJob, output: &mut CallOutput) -> ToolResult<()> {
         let (task, options) = (&self.context.task, &self.call.options);
+        let started = Instant::now();
         let mut state = job.state(output.response.take());
         let mut lost = None;
         let deadline = match task {
@@ -297,7 +298,25 @@ impl<'a> Polling<'a> {
                 .insert("isComplete".to_owned(), is_complete);
             if !state.is_final {
                 output.job_fields.extend(next());
+                let hint = "add wait_seconds (up to 3600) to checkWith to wait for the end";
+                output.job_fields.insert("hint".to_owned(), json!(hint));
             }
+        }
+        if state.is_final {
+            let elapsed = match task {
+                Some(task) => Duration::from_millis(now().saturating_sub(task.created)),
+                None => started.elapsed(),
+            };
+            output.job_end = Some(JobEnd {
+                message: state.describe(elapsed),
+                is_failure: state.is_failed && task.is_some(),
+            });
+        }
+        if state.is_failed && (!self.operation.read_only || options.waits()) {
+            output.warnings.push(match &state.reason {
+                Some(reason) => format!("the work failed at Exa: {reason}"),
+                None => "the work failed at Exa".to_owned(),
+            });
         }
         output.response = sanitize_response(state.response).await;
         Ok(())

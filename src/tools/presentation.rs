@@ -30,7 +30,10 @@ impl OperationRunner<'_> {
             ..
         } = self.call;
         let mut tool_fields = match self.call.entry() {
-            Some(entry) => toolhost::role_fields(entry, &output.arguments, &output.response),
+            Some(entry) => {
+                let end = output.job_end.as_ref();
+                toolhost::role_fields(entry, &output.arguments, &output.response, end)
+            }
             None => Map::new(),
         };
         for (name, value) in output.job_fields {
@@ -44,7 +47,7 @@ impl OperationRunner<'_> {
             (text, Envelope::from(response))
         })
         .await;
-        let cached = text.and_then(|text| {
+        let cached = text.filter(|_| may_be_stored(operation)).and_then(|text| {
             let new_result = NewResult {
                 title: title(operation, &output.arguments),
                 operation: operation.name,
@@ -88,9 +91,13 @@ impl OperationRunner<'_> {
             corrections: self.call.corrections.clone(),
             warnings,
             sent_filters,
+            paging_stop: output.paging_stop,
         };
         let rendered = blocking::run(is_large, || render::render(input, &view)).await;
-        rendered.map_err(|error| ToolError::invalid(operation.name, options::view_problem(&error)))
+        let mut rendered = rendered
+            .map_err(|error| ToolError::invalid(operation.name, options::view_problem(&error)))?;
+        rendered.job_end = output.job_end;
+        Ok(rendered)
     }
 
     /// Renders a cached result, or returns its last rendering if the view is the same.
@@ -123,6 +130,11 @@ impl OperationRunner<'_> {
         );
         Ok(rendered)
     }
+}
+
+/// Returns whether the response of an operation may outlive its call, in the cache and the store.
+fn may_be_stored(operation: &Operation) -> bool {
+    !operation.behavior.secret && !operation.api.admin_only
 }
 
 /// Returns the JSON of a value, unless it has more than `max` bytes.

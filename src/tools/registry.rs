@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::call::ToolCall;
 use super::schema::Schema;
 use super::{parse, routing, task_call};
-use crate::operations::validation::InputSchema;
+use crate::operations::{self, validation::InputSchema};
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
 use exa_mcp_model::{Operation, ToolFile, ToolHints, ToolPlan};
 
@@ -61,6 +61,8 @@ pub(super) struct Tool {
     /// The schema prepared for validation, created by the first call.
     schema: OnceLock<InputSchema>,
     pub(super) plan: ToolPlan,
+    /// Whether only the local user and admins may use it.
+    admin_only: bool,
     tokens: usize,
 }
 
@@ -83,6 +85,7 @@ impl Tool {
                 hints: definition.annotations,
                 starts_job: task_call::can_start(&file.plan),
             },
+            admin_only: calls_admin_operation(&file.plan),
             plan: file.plan,
             tokens: file.tokens,
         })
@@ -159,7 +162,7 @@ impl ToolRegistry {
 
     /// Returns the enabled tools that are in a list of sets and tools.
     pub(crate) fn narrow(&self, list: &str) -> Result<Self, SelectError> {
-        let wanted = select(list)?;
+        let wanted = select(list).map_err(|error| self.without_disabled_names(error))?;
         let is_wanted = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
         let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(is_wanted).cloned().collect();
         if tools.is_empty() {
@@ -170,6 +173,40 @@ impl ToolRegistry {
             tools,
             read_only: self.read_only,
         })
+    }
+
+    /// Removes tools and sets that are not enabled from the names that an error suggests.
+    fn without_disabled_names(&self, error: SelectError) -> SelectError {
+        let SelectError::Unknown {
+            names,
+            mut sets,
+            mut tools,
+        } = error
+        else {
+            return error;
+        };
+        let has_enabled = |name: &str| {
+            let tools = set(name).into_iter().flatten();
+            tools.into_iter().any(|tool| self.contains(tool))
+        };
+        sets.retain(|name| has_enabled(name));
+        tools.retain(|name| self.contains(name));
+        SelectError::Unknown { names, sets, tools }
+    }
+
+    /// Returns whether a tool is for the local user and admins only.
+    pub(super) fn has_admin_tools(&self) -> bool {
+        self.iter().any(|tool| tool.admin_only)
+    }
+
+    /// Returns the tools that others than admins may use.
+    #[must_use]
+    pub(super) fn without_admin_tools(&self) -> Self {
+        let is_open = |tool: &&Arc<Tool>| !tool.admin_only;
+        Self {
+            tools: self.tools.iter().filter(is_open).cloned().collect(),
+            read_only: self.read_only,
+        }
     }
 
     /// Returns a registry without tools.
@@ -214,6 +251,12 @@ impl ToolRegistry {
         let websets = RESOURCES.websets.as_ref();
         websets.is_some_and(|it| reaches(&it.get) && reaches(&it.items))
     }
+}
+
+fn calls_admin_operation(plan: &ToolPlan) -> bool {
+    let operations = plan.operations().into_iter().filter_map(operations::find);
+    let mut apis = operations.map(|operation| operation.api);
+    apis.any(|api| api.admin_only)
 }
 
 /// Returns the distinct tools of a list such as `default,items,answer_exa`, in the order of the list.

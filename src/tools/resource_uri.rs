@@ -43,7 +43,7 @@ impl ResourceUri {
         let mut parts = uri.strip_prefix("exa://")?.split('/');
         let parsed = match (parts.next()?, segment(parts.next()?)?, parts.next()) {
             ("results", id, None) => Self::Result(id),
-            ("results", id, Some(index)) => Self::ResultItem(id, number(index)?),
+            ("results", id, Some(index)) => Self::ResultItem(id, number(index)?.checked_sub(1)?),
             ("operations", name, None) => Self::Operation(name),
             ("websets", id, None) => Self::Webset(id),
             ("websets", id, Some("items")) => Self::WebsetItems(id),
@@ -82,7 +82,10 @@ impl fmt::Display for ResourceUri {
         let plain = |id| utf8_percent_encode(id, ENCODED);
         match self {
             Self::Result(id) => write!(f, "exa://results/{}", plain(id)),
-            Self::ResultItem(id, index) => write!(f, "exa://results/{}/{index}", plain(id)),
+            // Results are numbered from 1.
+            Self::ResultItem(id, index) => {
+                write!(f, "exa://results/{}/{}", plain(id), index.saturating_add(1))
+            }
             Self::Operation(name) => write!(f, "exa://operations/{}", plain(name)),
             Self::Webset(id) => write!(f, "exa://websets/{}", plain(id)),
             Self::WebsetItems(id) => write!(f, "exa://websets/{}/items", plain(id)),
@@ -100,7 +103,7 @@ mod tests {
     fn parses_what_it_formats() {
         for uri in [
             "exa://results/r_1",
-            "exa://results/r_1/0",
+            "exa://results/r_1/1",
             "exa://results/r_1/12",
             "exa://operations/agent.runs.create",
             "exa://websets/ws_1",
@@ -123,6 +126,7 @@ mod tests {
             "exa://results/",
             "exa://results/a/",
             "exa://results/a/x",
+            "exa://results/a/0",
             "exa://results/a/-1",
             "exa://results/a/01",
             "exa://results/a/1/2",

@@ -3,42 +3,83 @@
 use serde_json::{Map, Value, json};
 
 use super::{discovery, path};
-use crate::operations::validation::ValidationError;
-use exa_mcp_model::{ToolhostEntry, ToolhostRole};
+use crate::operations::validation::{ArgumentProblem, ValidationError};
+use exa_mcp_generated::response_fields::{ENTRIES, ID, PROGRESS, STATUS};
+use exa_mcp_model::{JobEnd, ToolhostEntry, ToolhostRole};
 
-/// Returns the arguments of the operation of an entry.
+/// Returns the arguments of the operation of an entry, or what contradicts itself in the given ones.
 pub(super) fn arguments(
     entry: &ToolhostEntry,
     given: Map<String, Value>,
     corrections: &mut Vec<String>,
-) -> Map<String, Value> {
-    let mut arguments = Map::new();
+) -> Result<Map<String, Value>, Vec<ArgumentProblem>> {
     let own_names = || entry.rename.keys().chain(&entry.spread).map(String::as_str);
+    let mut arguments = Map::new();
+    let mut moved = Vec::new();
     for (name, value) in given {
-        let own = discovery::resolve_name("parameter", &name, own_names(), corrections);
-        let own = own.as_deref();
-        if own.is_some_and(|own| entry.spread.iter().any(|spread| spread == own)) {
-            if let Value::Object(inner) = discovery::parse_json_text(value, &name, corrections) {
-                arguments.extend(inner);
-            }
-            continue;
-        }
-        match own.and_then(|own| entry.rename.get(own)) {
-            // Defaults may be added inside, so JSON text is parsed first.
-            Some(to) if to.contains('.') => {
-                path::set(
-                    &mut arguments,
-                    to,
-                    discovery::parse_json_text(value, &name, corrections),
-                );
-            }
-            Some(to) => path::set(&mut arguments, to, value),
+        match discovery::resolve_name("parameter", &name, own_names(), corrections) {
+            Some(own) => moved.push((name, own, value)),
             None => drop(arguments.insert(name, value)),
         }
     }
+    let mut problems = Vec::new();
+    let problem = |path: &str, message: String| ArgumentProblem {
+        path: path.to_owned(),
+        message,
+    };
+    for (name, own, value) in moved {
+        let Some(to) = entry.rename.get(&own) else {
+            match discovery::parse_json_text(value, &name, corrections) {
+                Value::Object(inner) => {
+                    let replaced = inner
+                        .into_iter()
+                        .flat_map(|(inner, value)| path::join(&mut arguments, inner, value));
+                    problems.extend(replaced.map(|path| {
+                        let text = format!("`{path}` has another value in `{name}`");
+                        problem(&path, text)
+                    }));
+                }
+                other => {
+                    problems.push(problem(
+                        &name,
+                        format!("`{name}` must be an object, not {other}"),
+                    ));
+                }
+            }
+            continue;
+        };
+        // Defaults may be added inside, so JSON text is parsed first.
+        let value = match to.contains('.') {
+            true => discovery::parse_json_text(value, &name, corrections),
+            false => value,
+        };
+        match path::get(&arguments, to) {
+            Some(known) if *known != value => problems.push(problem(
+                &name,
+                format!("`{name}` and `{to}` mean the same argument but differ"),
+            )),
+            // A value that is no object leaves no place for what belongs inside.
+            None if path::has(&arguments, to) => problems.push(problem(
+                &name,
+                format!("`{name}` belongs inside `{to}`, which is given without it"),
+            )),
+            _ => path::set(&mut arguments, to, value),
+        }
+    }
     path::fill(&mut arguments, &entry.defaults);
+    for (path, fixed) in &entry.fixed {
+        if path::get(&arguments, path).is_some_and(|given| given != fixed) {
+            corrections.push(format!(
+                "`{path}` was ignored: this operation always uses {fixed}"
+            ));
+        }
+    }
     path::force(&mut arguments, &entry.fixed);
-    arguments
+    if problems.is_empty() {
+        Ok(arguments)
+    } else {
+        Err(problems)
+    }
 }
 
 /// Replaces the names of the operation in a validation error with those of the entry.
@@ -92,15 +133,16 @@ fn rename_example(entry: &ToolhostEntry, example: &mut Map<String, Value>) {
     });
 }
 
-/// Returns the fields that the role of an entry adds to the response.
+/// Returns the fields that the role of an entry adds to the response. `end` is the end of the job, if it has ended.
 pub(super) fn role_fields(
     entry: &ToolhostEntry,
     sent: &Map<String, Value>,
     response: &Value,
+    end: Option<&JobEnd>,
 ) -> Map<String, Value> {
     let fields = match entry.role {
         ToolhostRole::Plain => return Map::new(),
-        ToolhostRole::Start => start_fields(entry, sent, response),
+        ToolhostRole::Start => start_fields(entry, sent, response, end),
         ToolhostRole::Check => check_fields(entry, sent, response),
         ToolhostRole::Cancel => json!({
             "operationId": response_id(response, sent),
@@ -124,7 +166,12 @@ fn status_after_cancel(entry: &ToolhostEntry, response: &Value) -> Value {
     }
 }
 
-fn start_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Value) -> Value {
+fn start_fields(
+    entry: &ToolhostEntry,
+    sent: &Map<String, Value>,
+    response: &Value,
+    end: Option<&JobEnd>,
+) -> Value {
     let params: Map<String, Value> = entry
         .follow
         .iter()
@@ -145,6 +192,11 @@ fn start_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Val
         "operationId": id.unwrap_or_else(|| response_id(response, sent)),
         "status": status(response).unwrap_or_else(|| json!("started")),
     });
+    if let Some(end) = end {
+        let message = format!("Ended: {}.", end.message);
+        super::outcome::put(&mut fields, "message", json!(message));
+        return fields;
+    }
     let next = |name: &Option<String>| {
         name.as_ref()
             .map(|name| json!({"operation": name, "params": params}))
@@ -186,7 +238,7 @@ fn check_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Val
 
 /// Returns the progress that Exa reports. For some jobs it reports none, except that it has ended.
 fn progress(response: &Value, is_complete: bool) -> Value {
-    match response.get("progress") {
+    match PROGRESS.get(response) {
         Some(progress) => progress.clone(),
         None if is_complete => json!({"completion": 100}),
         None => Value::Null,
@@ -195,22 +247,22 @@ fn progress(response: &Value, is_complete: bool) -> Value {
 
 /// Returns the status in a response; for a list, the status of its newest entry.
 fn status(response: &Value) -> Option<Value> {
-    let newest = || response.get("data")?.as_array()?.first()?.get("status");
-    response.get("status").or_else(newest).cloned()
+    let newest = || STATUS.get(ENTRIES.list(response)?.first()?);
+    STATUS.get(response).or_else(newest).cloned()
 }
 
 /// Returns the identifier in a response, else the last one that was sent.
 fn response_id(response: &Value, sent: &Map<String, Value>) -> Value {
-    let own = ["id", "researchId"]
-        .iter()
-        .find_map(|field| response.get(*field));
     let given = || {
         sent.iter()
             .rev()
             .find(|(name, _)| name.ends_with("Id") || *name == "id")
             .map(|(_, id)| id)
     };
-    own.or_else(given).cloned().unwrap_or(Value::Null)
+    ID.get(response)
+        .or_else(given)
+        .cloned()
+        .unwrap_or(Value::Null)
 }
 
 #[cfg(test)]
@@ -218,7 +270,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::operations::validation::ArgumentProblem;
 
     fn entry(extra: Value) -> ToolhostEntry {
         let mut entry =
@@ -241,8 +292,36 @@ mod tests {
         let given =
             map(json!({"websetId": "w", "searchParams": {"query": "q"}, "filters": {"a": 1}}));
         assert_eq!(
-            Value::Object(arguments(&entry, given, &mut Vec::new())),
+            Value::Object(arguments(&entry, given, &mut Vec::new()).unwrap()),
             json!({"a": 1, "websetId": "w", "behavior": {"config": {"query": "q", "count": 10}, "type": "search"}})
+        );
+    }
+
+    #[test]
+    fn contradictions_are_problems() {
+        let entry = entry(json!({
+            "rename": {"searchParams": "behavior.config", "question": "query"}, "spread": ["filters"],
+            "defaults": {"behavior.type": "search"}}));
+        let problems = |given: Value| {
+            let problems = arguments(&entry, map(given), &mut Vec::new()).unwrap_err();
+            problems.into_iter().map(|it| it.path).collect::<Vec<_>>()
+        };
+        assert_eq!(problems(json!({"filters": "x"})), ["filters"]);
+        assert_eq!(
+            problems(json!({"question": "a", "query": "b"})),
+            ["question"]
+        );
+        let both = json!({"searchParams": {"query": "a"}, "behavior": {"config": {"query": "b"}}});
+        assert_eq!(problems(both), ["searchParams"]);
+        let scalar = json!({"behavior": "search", "searchParams": {"query": "a"}});
+        assert_eq!(problems(scalar), ["searchParams"]);
+        let filters = json!({"filters": {"a": [1]}, "a": [2]});
+        assert_eq!(problems(filters), ["a"]);
+        let same = json!({"filters": {"a": [1]}, "a": [1], "query": "q", "question": "q",
+            "behavior": {"type": "search"}, "searchParams": {"query": "a"}});
+        assert_eq!(
+            Value::Object(arguments(&entry, map(same), &mut Vec::new()).unwrap()),
+            json!({"a": [1], "query": "q", "behavior": {"type": "search", "config": {"query": "a"}}})
         );
     }
 
@@ -256,6 +335,7 @@ mod tests {
             &entry,
             &map(json!({"websetId": "w"})),
             &json!({"id": "s", "status": "created"}),
+            None,
         );
         assert_eq!(fields["operationId"], "s");
         assert_eq!(fields["status"], "created");
@@ -264,8 +344,16 @@ mod tests {
             json!({"operation": "check_search", "params": {"websetId": "w", "searchId": "s"}})
         );
         assert_eq!(fields["cancelWith"]["operation"], "cancel_search");
-        let without_status = role_fields(&entry, &Map::new(), &json!({"id": "s"}));
+        let without_status = role_fields(&entry, &Map::new(), &json!({"id": "s"}), None);
         assert_eq!(without_status["status"], "started");
+        let end = JobEnd {
+            message: "completed after 5 seconds".to_owned(),
+            is_failure: false,
+        };
+        let ended = json!({"id": "s", "status": "completed"});
+        let ended = role_fields(&entry, &Map::new(), &ended, Some(&end));
+        assert_eq!(ended["message"], "Ended: completed after 5 seconds.");
+        assert!(!ended.contains_key("checkWith") && !ended.contains_key("cancelWith"));
     }
 
     #[test]
@@ -273,7 +361,7 @@ mod tests {
         let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
         let fields = |status: &str| {
             let response = json!({"id": "s", "status": status, "progress": {"found": 3}});
-            role_fields(&entry, &Map::new(), &response)
+            role_fields(&entry, &Map::new(), &response, None)
         };
         assert_eq!(fields("running")["isComplete"], false);
         assert_eq!(fields("canceled")["isComplete"], true);
@@ -282,6 +370,7 @@ mod tests {
             &entry,
             &map(json!({"monitorId": "m"})),
             &json!({"data": [{"status": "completed"}]}),
+            None,
         );
         assert_eq!(
             (&list["operationId"], &list["isComplete"]),
@@ -292,6 +381,7 @@ mod tests {
             &entry,
             &map(json!({"monitorId": "m"})),
             &json!({"data": []}),
+            None,
         );
         assert_eq!(
             (&none["status"], &none["progress"]),

@@ -52,8 +52,8 @@ impl HandlerFactory for ConformanceServer {
         ConformanceHandler::new(self.inner.handler_for(requester), self.changes.clone())
     }
 
-    fn check_list(&self, list: &str) -> Result<(), String> {
-        self.inner.check_list(list)
+    fn check_list(&self, list: &str, is_admin: bool) -> Result<(), String> {
+        self.inner.check_list(list, is_admin)
     }
 }
 

@@ -211,6 +211,7 @@ pub(super) fn success(text: &str) -> ToolOutcome {
         links: Vec::new(),
         format: OutputFormat::Markdown,
         stats: None,
+        job_end: None,
     })
 }
 

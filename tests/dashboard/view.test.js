@@ -180,16 +180,16 @@ describe("content", () => {
     await page.close();
   });
 
-  test("the page fits a narrow screen and follows the colour scheme of the system", async () => {
+  test("the page fits a narrow screen and follows the color scheme of the system", async () => {
     const { page, recorded } = await open(here.browser.context, here.server);
     await page.setViewportSize({ width: 360, height: 720 });
     await enter(page);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 360, `${width}`);
-    const colour = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    const light = await colour();
+    const color = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await color();
     await page.emulateMedia({ colorScheme: "dark" });
-    assert.notEqual(await colour(), light);
+    assert.notEqual(await color(), light);
     await assertClean(page, recorded);
     await page.close();
   });

@@ -18,3 +18,4 @@ mod prices;
 mod registry;
 mod round_trip;
 mod support;
+mod team;

@@ -109,7 +109,6 @@ fn kinds(random: &mut Rng, contents: &mut Value) {
 
 fn search(random: &mut Rng) -> Value {
     let types = [
-        "neural",
         "fast",
         "auto",
         "deep",
@@ -117,13 +116,17 @@ fn search(random: &mut Rng) -> Value {
         "instant",
         "deep-lite",
         "lite",
-        "keyword",
-        "hybrid",
     ];
     let mut arguments = json!({"query": "companies in Berlin"});
     let kind = pick(random, &types);
     maybe(random, &mut arguments, "type", json!(kind));
     results(random, &mut arguments);
+    // The cheapest type rejects what needs more than the cache.
+    if arguments["type"] == "lite"
+        && let Some(contents) = arguments["contents"].as_object_mut()
+    {
+        contents.retain(|name, _| ["text", "highlights"].contains(&name.as_str()));
+    }
     arguments
 }
 
@@ -142,15 +145,15 @@ fn results(random: &mut Rng, arguments: &mut Value) {
 }
 
 fn contents(random: &mut Rng) -> Value {
-    let urls = |random: &mut Rng, least: usize| -> Vec<String> {
-        let count = random.usize(least..6);
-        (0..count)
-            .map(|index| format!("https://example.com/{index}"))
-            .collect()
+    let pages: Vec<String> = (0..random.usize(1..6))
+        .map(|index| format!("https://example.com/{index}"))
+        .collect();
+    // Exa accepts one of the two.
+    let mut arguments = if random.bool() {
+        json!({ "urls": pages })
+    } else {
+        json!({ "ids": pages })
     };
-    let mut arguments = json!({"urls": urls(random, 1)});
-    let ids = urls(random, 0);
-    maybe(random, &mut arguments, "ids", json!(ids));
     kinds(random, &mut arguments);
     arguments
 }

@@ -195,7 +195,7 @@ fn otel_spans_record_errors() {
 }
 
 #[test]
-fn otel_honours_the_client_sampling_decision() {
+fn otel_honors_the_client_sampling_decision() {
     let (exa, collector) = (exa(), Collector::start());
     let mut server = stdio(&exa, &collector.url(), &[]);
     let unsampled = traceparent().replace("-01", "-00");

@@ -11,7 +11,7 @@ use super::normalize::{Branch, NormalizedSchema, Resolver};
 use super::schema_path::{Direction, SchemaPath, definition_name};
 use super::types::{ValueSetChange, kind, type_change};
 use super::wrappers::{sole_reference, types_beside_reference, unwrap_schema};
-use super::{ApiChange, Impact};
+use super::{ApiChange, Impact, Subject};
 
 /// Compares two versions of one schema of one operation and collects the changes.
 pub(super) struct SchemaComparer<'a> {
@@ -63,6 +63,7 @@ impl<'a> SchemaComparer<'a> {
     pub(super) fn record(&mut self, impact: Impact, path: &SchemaPath, text: String) {
         self.changes.push(ApiChange {
             impact,
+            subject: Subject::Operation,
             operation: self.operation.to_owned(),
             location: path.location(),
             definition_path: path.definition_path(),

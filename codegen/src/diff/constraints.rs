@@ -30,6 +30,10 @@ impl SchemaComparer<'_> {
                 continue;
             }
             let impact = match (key.as_str(), self.direction) {
+                // A call that omits the argument now means something else.
+                ("default", Direction::Input) if before.is_some() && after.is_some() => {
+                    Impact::Breaking
+                }
                 ("default", Direction::Input) => Impact::Compatible,
                 _ => Impact::Documentation,
             };
@@ -59,6 +63,12 @@ impl SchemaComparer<'_> {
             .iter()
             .filter(|value| !after.contains(value))
             .collect();
+        if self.direction == Direction::Output && !removed.is_empty() && !added.is_empty() {
+            let (removed, added) = (markdown::list(removed), markdown::list(added));
+            let text = format!("enum values replaced: {removed} → {added}");
+            let text = self.note_output_break(Impact::Breaking, text);
+            return self.record(Impact::Breaking, path, text);
+        }
         if !removed.is_empty() {
             let text = format!("enum values removed: {}", markdown::list(removed));
             self.record_narrowing(text, path);

@@ -169,8 +169,8 @@ pub(super) fn is_only_branch_of_its_type(
     count(old) <= 1 && count(new) <= 1
 }
 
-/// Returns whether another branch accepts everything that this branch accepts because it restricts
-/// nothing but the type.
+/// Returns whether another branch accepts everything that this branch accepts, because it restricts
+/// nothing but the type or only requires fewer properties.
 pub(super) fn is_covered(branch: &Branch, by: &NormalizedSchema) -> bool {
     by.branches.iter().any(|other| {
         let unrestricted = other.values.is_none()
@@ -178,7 +178,17 @@ pub(super) fn is_covered(branch: &Branch, by: &NormalizedSchema) -> bool {
             && other.properties.is_empty()
             && other.required.is_empty();
         let wider_number = other.kind.as_deref() == Some("number") && same_json_type(other, branch);
-        unrestricted && (other.kind.is_none() || other.kind == branch.kind || wider_number)
+        let requires_less = other.kind == branch.kind
+            && other.values == branch.values
+            && other.constraints == branch.constraints
+            && other.required.is_subset(&branch.required)
+            && other.properties.len() == branch.properties.len()
+            && other.properties.iter().all(|(name, property)| {
+                let own = branch.properties.get(name);
+                own.is_some_and(|own| own.schema == property.schema)
+            });
+        requires_less
+            || unrestricted && (other.kind.is_none() || other.kind == branch.kind || wider_number)
     })
 }
 

@@ -19,6 +19,7 @@ mod report;
 mod schema_path;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod types;
 mod wrappers;
 
@@ -29,6 +30,28 @@ use serde_json::{Value, json};
 
 pub use operations::compare;
 pub use report::report;
+
+/// The tools of each set, in order.
+pub type ToolSets = BTreeMap<String, Vec<String>>;
+
+/// One version of everything that callers see.
+#[derive(Debug, Default)]
+pub struct ApiSnapshot {
+    /// The operations.
+    pub operations: OperationSnapshots,
+    /// The tools by name, or nothing if this version is known by its operations only.
+    pub tools: Option<BTreeMap<String, Value>>,
+    /// The sets of tools, or nothing if they are not known.
+    pub sets: Option<ToolSets>,
+}
+
+/// Compares the operations, tools and sets of two versions.
+#[must_use]
+pub fn compare_versions(old: &ApiSnapshot, new: &ApiSnapshot) -> Vec<ApiChange> {
+    let mut changes = compare(&old.operations, &new.operations);
+    changes.extend(tools::compare(old, new));
+    changes
+}
 
 /// The snapshots of all operations, by operation name.
 pub type OperationSnapshots = BTreeMap<String, Value>;
@@ -78,6 +101,7 @@ pub fn to_json(changes: &[ApiChange]) -> Value {
     let entries = changes.iter().map(|change| {
         json!({
             "impact": change.impact.as_str(),
+            "subject": change.subject.as_str(),
             "operation": change.operation,
             "location": change.location,
             "text": change.text,
@@ -86,12 +110,41 @@ pub fn to_json(changes: &[ApiChange]) -> Value {
     Value::Array(entries.collect())
 }
 
+/// What a change is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// An operation.
+    #[default]
+    Operation,
+    /// A tool.
+    Tool,
+    /// A set of tools.
+    Set,
+    /// A text of ours.
+    Wording,
+}
+
+impl Subject {
+    /// Returns the word for it in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operation => "operation",
+            Self::Tool => "tool",
+            Self::Set => "set",
+            Self::Wording => "wording",
+        }
+    }
+}
+
 /// One difference between two versions of the API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiChange {
     /// The impact on callers.
     pub impact: Impact,
-    /// The operation's name; for a renamed operation, its new name.
+    /// What it is about.
+    pub subject: Subject,
+    /// The name of the operation, tool or set; for a renamed operation, its new name.
     pub operation: String,
     /// Where in the operation: empty for the operation itself, `arguments` or `output` for a whole
     /// schema, otherwise such as `argument search.criteria[].description` or `output data[].id`.

@@ -8,17 +8,23 @@ use super::arguments::{Arguments, input_schema};
 use super::comparer::SchemaComparer;
 use super::markdown::{self, code};
 use super::schema_path::Direction;
-use super::{ApiChange, Impact, OperationSnapshots};
+use super::{ApiChange, Impact, OperationSnapshots, Subject};
 
 /// Keys of a snapshot that have rules of their own, or that repeat its name.
-const HANDLED_KEYS: [&str; 8] = [
+const HANDLED_KEYS: [&str; 14] = [
     "arguments",
+    "auth",
     "deprecated",
     "description",
+    "host",
     "inputSchema",
+    "longRunning",
     "name",
     "outputSchema",
     "path",
+    "requestType",
+    "responseType",
+    "streamSchema",
     "summary",
 ];
 
@@ -114,6 +120,7 @@ fn compare_operation(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
         return Vec::new();
     }
     let mut changes = compare_texts(name, old, new);
+    changes.extend(compare_transport(name, old, new));
     changes.extend(compare_settings(name, old, new));
     let (before, after) = (input_schema(old), input_schema(new));
     let comparer = SchemaComparer::new(
@@ -132,6 +139,86 @@ fn compare_operation(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
     let (before, after) = (output(old), output(new));
     let comparer = SchemaComparer::new(name, Direction::Output, (&before, &after), Arguments::NONE);
     changes.extend(comparer.run(&before, &after));
+    changes.extend(compare_streams(name, old, new));
+    changes
+}
+
+/// Compares the events of a streamed response.
+fn compare_streams(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
+    let (before, after) = match (old.get("streamSchema"), new.get("streamSchema")) {
+        (Some(before), Some(after)) => (before, after),
+        // Version 1 of the snapshots has no streams, and neither have operations that never had one.
+        (None, None) => return Vec::new(),
+        (None, Some(_)) => {
+            let text = "the response can be streamed, as the spec now describes".to_owned();
+            return vec![operation_change(Impact::Compatible, name, text)];
+        }
+        (Some(_), None) => {
+            let text = "the spec no longer describes a streamed response; streaming calls may fail";
+            return vec![operation_change(Impact::Breaking, name, text.to_owned())];
+        }
+    };
+    let comparer = SchemaComparer::new(name, Direction::Output, (before, after), Arguments::NONE);
+    let mut changes = comparer.run(before, after);
+    for change in &mut changes {
+        change.location = change.location.replacen("output", "stream", 1);
+    }
+    changes
+}
+
+/// Compares where and how requests are sent, and how their work is followed.
+fn compare_transport(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
+    let mut changes = Vec::new();
+    for (key, impact, what, effect) in [
+        (
+            "host",
+            Impact::Breaking,
+            "host",
+            "requests and the key go to another host",
+        ),
+        (
+            "auth",
+            Impact::Breaking,
+            "authentication",
+            "the key is sent in another place",
+        ),
+        (
+            "requestType",
+            Impact::Compatible,
+            "request type",
+            "the server sends the body in it",
+        ),
+        (
+            "responseType",
+            Impact::Breaking,
+            "response type",
+            "results have another form",
+        ),
+    ] {
+        // Older snapshots do not have these keys.
+        if let (Some(before), Some(after)) = (old.get(key), new.get(key))
+            && before != after
+        {
+            let (before, after) = (markdown::value(before), markdown::value(after));
+            let text = format!("{what} {before} → {after}: {effect}");
+            changes.push(operation_change(impact, name, text));
+        }
+    }
+    let (before, after) = (old.get("longRunning"), new.get("longRunning"));
+    if before != after {
+        let change = match (before, after) {
+            (Some(_), None) => {
+                let text = "no longer marked as long-running: calls return the started work instead of its result";
+                operation_change(Impact::Breaking, name, text.to_owned())
+            }
+            _ => {
+                let (before, after) = (markdown::optional(before), markdown::optional(after));
+                let text = format!("longRunning {before} → {after}");
+                operation_change(Impact::Compatible, name, text)
+            }
+        };
+        changes.push(change);
+    }
     changes
 }
 
@@ -184,6 +271,7 @@ fn compare_settings(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
 fn operation_change(impact: Impact, operation: &str, text: String) -> ApiChange {
     ApiChange {
         impact,
+        subject: Subject::Operation,
         operation: operation.to_owned(),
         location: String::new(),
         definition_path: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::markdown::{code, escape_stray};
-use super::{ApiChange, Impact};
+use super::{ApiChange, Impact, Subject};
 
 /// Impact, schema, definition path and text. Changes that agree on all of them are one change of a
 /// definition that several operations use.
@@ -13,23 +13,22 @@ type SharedChange<'a> = (Impact, &'a str, &'a str, &'a str);
 /// One line of the report, ready to print.
 struct ReportLine {
     impact: Impact,
-    /// Empty for lines about several operations, so that they are sorted first.
+    subject: Subject,
+    /// Empty for lines about several operations.
     operation: String,
     text: String,
 }
 
-/// Returns the changes as Markdown, breaking ones first.
+/// Returns the changes as Markdown, grouped by operation, tool and set.
 ///
-/// Every line starts with its impact. A change of a definition that several operations use is one
-/// line. The summary counts lines.
+/// Groups with breaking changes come first, and breaking changes come first in their group. Every line starts with
+/// its impact. A change of a definition that several operations use is one line. The summary counts lines.
 #[must_use]
 pub fn report(changes: &[ApiChange]) -> String {
     if changes.is_empty() {
         return "# API changes\n\nNo changes.\n".to_owned();
     }
-    let mut lines = report_lines(changes);
-    // The sort is stable, so the changes of one operation stay in order.
-    lines.sort_by(|left, right| left.operation.cmp(&right.operation));
+    let lines = report_lines(changes);
     let count = |impact| lines.iter().filter(|line| line.impact == impact).count();
     let mut text = format!(
         "# API changes\n\n**{} breaking**, {} compatible, {} documentation\n",
@@ -37,25 +36,34 @@ pub fn report(changes: &[ApiChange]) -> String {
         count(Impact::Compatible),
         count(Impact::Documentation),
     );
-    for (impact, title) in [
-        (Impact::Breaking, "Breaking"),
-        (Impact::Compatible, "Compatible"),
-        (Impact::Documentation, "Documentation"),
-    ] {
-        write_section(&mut text, impact, title, &lines);
+    let mut groups: BTreeMap<(Subject, &str), Vec<&ReportLine>> = BTreeMap::new();
+    for line in &lines {
+        let group = groups.entry((line.subject, &line.operation)).or_default();
+        group.push(line);
+    }
+    let mut groups: Vec<((Subject, &str), Vec<&ReportLine>)> = groups.into_iter().collect();
+    for (_, lines) in &mut groups {
+        // The sort is stable, so that changes of the same impact stay in order.
+        lines.sort_by_key(|line| line.impact);
+    }
+    groups.sort_by_key(|(_, lines)| lines.first().map(|line| line.impact));
+    for ((subject, name), lines) in groups {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n## {}\n", title(subject, name));
+        for line in lines {
+            let _ = writeln!(text, "- **{}** {}", line.impact, line.text);
+        }
     }
     text
 }
 
-fn write_section(text: &mut String, impact: Impact, title: &str, lines: &[ReportLine]) {
-    let mut lines = lines.iter().filter(|line| line.impact == impact).peekable();
-    if lines.peek().is_none() {
-        return;
-    }
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "\n## {title}\n");
-    for line in lines {
-        let _ = writeln!(text, "- **{impact}** {}", line.text);
+fn title(subject: Subject, name: &str) -> String {
+    match subject {
+        Subject::Operation if name.is_empty() => "Several operations".to_owned(),
+        Subject::Operation => code(name),
+        Subject::Tool => format!("Tool {}", code(name)),
+        Subject::Set => format!("Set {}", code(name)),
+        Subject::Wording => "Wording".to_owned(),
     }
 }
 
@@ -84,13 +92,19 @@ fn report_lines(changes: &[ApiChange]) -> Vec<ReportLine> {
 }
 
 fn shared_change(change: &ApiChange) -> Option<SharedChange<'_>> {
+    if change.subject != Subject::Operation {
+        return None;
+    }
     let path = change.definition_path.as_deref()?;
     let (schema, _) = split_location(&change.location);
     Some((change.impact, schema, path, &change.text))
 }
 
 fn operation_line(change: &ApiChange) -> ReportLine {
-    let mut text = code(&change.operation);
+    let mut text = match change.subject {
+        Subject::Wording => String::new(),
+        _ => code(&change.operation),
+    };
     let (schema, path) = split_location(&change.location);
     for part in [schema.to_owned(), path.map(code).unwrap_or_default()] {
         if !part.is_empty() {
@@ -99,8 +113,10 @@ fn operation_line(change: &ApiChange) -> ReportLine {
         }
     }
     let _ = write!(text, ": {}", escape_stray(&change.text));
+    let text = text.trim_start().to_owned();
     ReportLine {
         impact: change.impact,
+        subject: change.subject,
         operation: change.operation.clone(),
         text,
     }
@@ -113,6 +129,7 @@ fn shared_line(
     let names: Vec<String> = operations.iter().map(|name| code(name)).collect();
     ReportLine {
         impact,
+        subject: Subject::Operation,
         operation: String::new(),
         text: format!(
             "{schema} {}: {} — in {} operations: {}",
@@ -134,7 +151,7 @@ fn split_location(location: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ApiChange, Impact};
+    use super::super::{ApiChange, Impact, Subject};
     use super::report;
 
     fn change(
@@ -146,6 +163,7 @@ mod tests {
     ) -> ApiChange {
         ApiChange {
             impact,
+            subject: Subject::Operation,
             operation: operation.to_owned(),
             location: location.to_owned(),
             definition_path: (!definition_path.is_empty()).then(|| definition_path.to_owned()),
@@ -159,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn omits_empty_sections() {
+    fn groups_by_operation() {
         let text = report(&[change(Impact::Compatible, "a.get", "", "", "added")]);
         assert_eq!(
             text,
             "# API changes\n\n**0 breaking**, 1 compatible, 0 documentation\n\n\
-             ## Compatible\n\n- **compatible** `a.get`: added\n"
+             ## `a.get`\n\n- **compatible** `a.get`: added\n"
         );
     }
 
@@ -179,9 +197,9 @@ mod tests {
         ]);
         assert_eq!(
             text,
-            "# API changes\n\n**3 breaking**, 0 compatible, 0 documentation\n\n## Breaking\n\n\
-             - **breaking** output `Item.id`: removed — in 2 operations: `b.get`, `c.get`\n\
-             - **breaking** `a.get`: removed\n\
+            "# API changes\n\n**3 breaking**, 0 compatible, 0 documentation\n\n## Several operations\n\n\
+             - **breaking** output `Item.id`: removed — in 2 operations: `b.get`, `c.get`\n\n## `a.get`\n\n\
+             - **breaking** `a.get`: removed\n\n## `d.get`\n\n\
              - **breaking** `d.get` argument `id`: removed\n"
         );
     }

@@ -8,6 +8,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 pub use rules::{LoweringRule, LoweringRules};
@@ -17,18 +19,36 @@ use crate::error::Result;
 use crate::load::Document;
 use crate::model::{ApiModel, Body, Encoding, Location, Operation, Parameter};
 use crate::names;
+use crate::responses::{self, ResponseTypes};
+
+/// A document for the client generator.
+#[derive(Debug)]
+pub struct LoweredDocument {
+    /// The OpenAPI 3.0 document.
+    pub root: Value,
+    /// The components that stand for Rust types of ours, with the paths of those types.
+    pub replacements: BTreeMap<String, String>,
+}
 
 /// Returns the OpenAPI 3.0 document of one API.
 pub fn lower(
     document: &Document,
     api: &ApiModel,
     operations: &[&Operation],
+    types: &ResponseTypes,
     rules: LoweringRules,
-) -> Result<Value> {
+) -> Result<LoweredDocument> {
     let mut lowerer = SchemaLowerer::new(document, rules);
     let mut paths = Map::new();
     for operation in operations {
-        let lowered = lower_operation(&mut lowerer, document, operation, rules)?;
+        let mut lowered = lower_operation(&mut lowerer, document, operation, rules)?;
+        if rules.has(LoweringRule::TypedResponses)
+            && let Some(name) = types.by_function.get(&operation.function)
+            && let Some(schema) = lowered.pointer_mut(RESPONSE_SCHEMA)
+        {
+            let reference = format!("#/components/schemas/{}", response_component(name));
+            *schema = json!({"$ref": reference});
+        }
         let path = if rules.has(LoweringRule::PathVariables) {
             argument_path(operation)
         } else {
@@ -47,18 +67,35 @@ pub fn lower(
     } else {
         document.root.get("openapi").cloned().unwrap_or_default()
     };
-    let components = if rules.has(LoweringRule::RequestTypesOnly) {
+    let mut components = if rules.has(LoweringRule::RequestTypesOnly) {
         Value::Object(lowerer.into_components())
     } else {
         let all = document.root.pointer("/components/schemas");
         all.cloned().unwrap_or_default()
     };
-    Ok(json!({
+    let mut replacements = BTreeMap::new();
+    for name in types.by_function.values() {
+        let component = response_component(name);
+        components[&component] = json!({});
+        let path = format!("crate::{}::{}::{name}", api.name, responses::MODULE);
+        replacements.insert(component, path);
+    }
+    let root = json!({
         "openapi": openapi,
         "info": {"title": comment_text(&api.title), "version": version},
         "paths": paths,
         "components": {"schemas": components},
-    }))
+    });
+    Ok(LoweredDocument { root, replacements })
+}
+
+/// The JSON pointer of the response's schema in a lowered operation.
+const RESPONSE_SCHEMA: &str = "/responses/2XX/content/application~1json/schema";
+
+/// Returns the name of the component that stands for a response type. No other component has it, because type names
+/// have no number after `Response`.
+fn response_component(name: &str) -> String {
+    format!("Response0{name}")
 }
 
 /// Returns the path with the names for the client generator as variables.

@@ -46,13 +46,14 @@ rules! {
     R01 NoBounds "Formats and bounds would reject or rewrite values before the API sees them."
     R02 ExactNumbers "Numbers retain their form: 10 stays 10 and 0.005 stays 0.005."
     R03 NoDefaults "Defaults would be added to requests that omit them."
-    R04 RawResponses "Responses pass through as JSON, so that new fields and values survive."
+    R04 RawResponses "Declared response schemas would be decoded by type; responses pass through as JSON."
     R05 OpenEnums "Enums are open, so that new values of the API are accepted."
     R06 OpenUnions "A union has no lossless Rust type, so any JSON is accepted and the schema validates it."
     R07 RequestTypesOnly "Only the types of requests are copied, so that response types cannot break the client."
     R08 OpenObjects "Objects are open, so that unknown fields reach the API."
     R09 NullableCollections "Optional lists and maps are nullable, to distinguish empty from absent."
     R10 MergedAllOf "`allOf` of objects becomes one object, because the client generator loses fields otherwise."
+    R11 TypedResponses "A response has a type of ours, which reads the JSON and keeps it."
 }
 
 /// The enabled rules. Only tests disable one.

@@ -18,6 +18,8 @@ fn client(spec: Value, rules: LoweringRules) -> Result<String, String> {
         spec: "spec.yaml".into(),
         overlay: None,
         namespace: None,
+        key: exa_mcp_model::KeyKind::default(),
+        set: None,
     };
     let surface: Surface = serde_json::from_value(json!({
         "apis": {}, "defaults": {"timeoutSeconds": 1, "baseUrl": "https://api.example.com"}
@@ -139,9 +141,10 @@ fn fixture(rule: LoweringRule) -> (Value, Check) {
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {}, "parameters": [
-                {"name": "Exa-Beta", "in": "header", "schema": {"type": "array", "items": {"type": "string"}}}]}),
+                {"name": "tags", "in": "query", "explode": false,
+                    "schema": {"type": "array", "items": {"type": "string"}}}]}),
             ),
-            |text| text.contains("exa_beta:Option<&'astr>"),
+            |text| text.contains("tags:Option<&'astr>"),
         ),
         LoweringRule::UniqueFields => (
             body_with(
@@ -187,7 +190,16 @@ fn fixture(rule: LoweringRule) -> (Value, Check) {
                 "content": {"application/json": {"schema":
                     {"type": "object", "properties": {"status": {"type": "string", "enum": ["a"]}}}}}}}}),
             ),
-            |text| text.contains("ResponseValue<::serde_json::Value>"),
+            |text| !text.contains("pubstructThingsListResponse"),
+        ),
+        LoweringRule::TypedResponses => (
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {"200": {"description": "",
+                "content": {"application/json": {"schema":
+                    {"type": "object", "properties": {"status": {"type": "string", "enum": ["a"]}}}}}}}}),
+            ),
+            |text| text.contains("ResponseValue<crate::search::responses::ThingsListResponse>"),
         ),
         LoweringRule::OpenEnums => (field(json!({"type": "string", "enum": ["a", "b"]})), string),
         LoweringRule::OpenUnions => (

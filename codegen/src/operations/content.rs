@@ -118,6 +118,11 @@ pub(super) fn response_schema(media: &str, schema: Option<Value>) -> Value {
     }
 }
 
+/// Returns whether a media type is that of server-sent events.
+pub(super) fn is_event_stream(media: &str) -> bool {
+    essence(media) == "text/event-stream"
+}
+
 /// Returns a media type without parameters, in lower case.
 fn essence(media: &str) -> String {
     let essence = media.split(';').next().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod assertions;
 mod content;
+mod keys;
 mod naming;
 mod reader;
 mod schemas;
@@ -19,6 +20,7 @@ use crate::model::{ApiModel, Operation};
 use crate::surface::{ApiEntry, Surface, signature};
 
 pub use assertions::ASSERTIONS;
+pub use keys::omit_misdirected;
 pub use naming::finish;
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "patch"];
@@ -46,6 +48,8 @@ pub fn read(
         title: text("/info/title"),
         version: text("/info/version"),
         base_url: server.map_or_else(|_| default.clone(), |server| server.base_url),
+        key: api.key,
+        set: api.set.clone(),
     };
     let mut operations = Vec::new();
     let mut known = BTreeMap::new();
@@ -118,7 +122,11 @@ fn places<'a>(document: &'a Document, findings: &mut Findings) -> Vec<(Place<'a>
                     message: format!("{} is not an operation; omitted", method.to_uppercase()),
                 });
             }
-            if METHODS.contains(&method.as_str()) {
+            if METHODS.contains(&method.as_str()) && !node.is_object() {
+                let what = format!("`{} {path}` omitted", method.to_uppercase());
+                let error = document.error(&pointer, "an operation must be an object".to_owned());
+                findings.omit(&document.file, format!("#{pointer}"), &what, error);
+            } else if METHODS.contains(&method.as_str()) {
                 let place = Place {
                     path,
                     method,

@@ -6,7 +6,7 @@ use super::security;
 use crate::body;
 use crate::error::{Notice, Result};
 use crate::load::Document;
-use crate::model::{BodyContent, KeyPlacement, Location, Operation, Parameter};
+use crate::model::{BodyContent, KeyPlacement, Location, Operation, Parameter, SentWith};
 use crate::names;
 use crate::parameters::{self, SpecParameter};
 use crate::surface::{ApiEntry, OperationEntry, ServerArgument, Surface, signature};
@@ -103,6 +103,7 @@ impl OperationReader<'_> {
             response_type,
             input_schema,
             output_schema,
+            stream_schema: self.stream_schema(),
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
             behavior: entry.map(OperationEntry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
@@ -173,6 +174,7 @@ impl OperationReader<'_> {
                 aliases: Vec::new(),
                 encoding: parameters::encoding(self.document, raw)?,
                 always_sent: always_sent(raw),
+                sent_with: sent_with(self.document, raw)?,
                 client_name: String::new(),
                 via_context: false,
             });
@@ -246,6 +248,15 @@ fn always_sent(raw: &SpecParameter) -> Vec<String> {
         .flatten()
         .filter_map(|value| Some(value.as_str()?.to_owned()))
         .collect()
+}
+
+/// Returns the list entries of a parameter that requests with other arguments send.
+fn sent_with(document: &Document, raw: &SpecParameter) -> Result<Vec<SentWith>> {
+    let Some(list) = raw.node.get("x-exa-with") else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_value(list.clone())
+        .map_err(|error| document.error(&format!("{}/x-exa-with", raw.pointer), error.to_string()))
 }
 
 /// Adds the spec's name as an alias, and `id` for the only identifier, unless another argument has it.

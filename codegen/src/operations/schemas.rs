@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::assertions::{self, BodyAssertions};
-use super::content::response_schema;
+use super::content::{is_event_stream, response_schema};
 use super::reader::{OperationReader, SpecBody};
 use crate::error::Result;
 use crate::load::escape;
@@ -215,6 +215,27 @@ impl OperationReader<'_> {
         let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
         let response_type = (!has_json && !others.is_empty()).then(|| others.join(", "));
         Ok((schema, response_type))
+    }
+
+    /// Returns the schema of the events of a streamed response, if the response can be JSON as well.
+    ///
+    /// Only reports need it, so a schema that cannot be published is ignored.
+    pub(super) fn stream_schema(&self) -> Option<Value> {
+        let responses = self.node.get("responses")?.as_object()?;
+        let (code, response) = responses.iter().find(|(code, _)| code.starts_with('2'))?;
+        let pointer = format!("{}/responses/{}", self.pointer, escape(code));
+        let (response, pointer) = self.document.resolve(response, &pointer).ok()?;
+        let content = response.get("content")?.as_object()?;
+        content.keys().find(|media| parameters::is_json(media))?;
+        let mut media = content.iter();
+        let (media, node) = media.find(|(media, _)| is_event_stream(media))?;
+        let pointer = format!("{pointer}/content/{}/schema", escape(media));
+        let mut publisher = SchemaPublisher::new(self.document);
+        let mut schema = publisher.publish(node.get("schema")?, &pointer).ok()?;
+        if schema.is_object() {
+            add_definitions(&mut schema, publisher);
+        }
+        Some(schema)
     }
 }
 

@@ -30,6 +30,30 @@ pub struct ToolDefinitions {
     pub local: Vec<LocalTool>,
 }
 
+impl ToolDefinitions {
+    /// Returns the names of the result filters, which are the fields of the option `filters`.
+    pub fn filter_names(&self) -> Vec<&str> {
+        let option = self.options.iter().find(|option| option.name == "filters");
+        let properties = option.and_then(|option| option.schema.get("properties")?.as_object());
+        let properties = properties.into_iter().flatten();
+        properties.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Returns the values of the option `content_level`.
+    pub fn content_levels(&self) -> Vec<&str> {
+        let option = self
+            .options
+            .iter()
+            .find(|option| option.name == "content_level");
+        let values = option.and_then(|option| option.schema.get("enum")?.as_array());
+        values
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+}
+
 /// An argument that controls how a result is shown.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

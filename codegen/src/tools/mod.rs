@@ -1,20 +1,26 @@
 //! Stage 5: builds tools from the operations and `surface.yaml`.
 
+mod admin;
+mod common_schema;
 pub mod definitions;
+mod host;
 mod named;
+mod presets;
+mod sets;
 pub mod signature;
 mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{DispatcherTool, HostTool, LocalTool, OutputOption, ToolDefinitions};
-use exa_mcp_model::{ToolDefinition, ToolFile, ToolHints, ToolPlan, ToolhostEntry};
+use definitions::{DispatcherTool, LocalTool, OutputOption, ToolDefinitions};
+use exa_mcp_model::{ToolDefinition, ToolFile, ToolHints, ToolPlan};
 use serde_json::{Map, Value, json};
 use signature::SignatureDetail;
 
-use crate::error::Notice;
+use crate::error::Findings;
 use crate::model::{Model, Operation};
 use crate::operations::ASSERTIONS;
+use crate::surface_check::Report;
 
 /// Clients truncate descriptions after 2,000 characters.
 const MAX_DESCRIPTION: usize = 2_000;
@@ -37,66 +43,75 @@ pub struct ToolRegistry {
 pub fn build(
     definitions: &ToolDefinitions,
     model: &Model,
-    notices: &mut Vec<Notice>,
+    findings: &mut Findings,
 ) -> ToolRegistry {
     let mut registry = ToolRegistry {
         options: options_schema(&definitions.options),
         ..ToolRegistry::default()
     };
+    sets::check_options(&definitions.options, findings);
+    for dispatcher in &definitions.dispatchers {
+        match dispatcher_tool(dispatcher, model) {
+            Some(mut tool) => {
+                add_options(&mut tool, &definitions.options, true, true);
+                registry.add_defined(tool, findings);
+            }
+            None => tool_report(&dispatcher.name, findings)
+                .omit("its API no longer has operations; tool omitted"),
+        }
+    }
+    for host in &definitions.hosts {
+        if let Some(mut tool) = host::host_tool(host, model, findings) {
+            add_options(&mut tool, &definitions.options, true, false);
+            registry.add_defined(tool, findings);
+        }
+    }
+    for named in &definitions.named {
+        if let Some(mut tool) = named::named_tool(named, definitions, model, findings) {
+            add_options(&mut tool, &definitions.options, true, false);
+            registry.add_defined(tool, findings);
+        }
+    }
+    for local in &definitions.local {
+        if let Some(tool) = local_tool(local, model, findings) {
+            registry.add_defined(tool, findings);
+        }
+    }
+    admin::confine(&mut registry, model, findings);
+    let defined: Vec<String> = registry.tools.keys().cloned().collect();
+    add_operation_tools(definitions, model, &mut registry, findings);
+    sets::add_sets(definitions, &defined, model, &mut registry, findings);
+    registry
+}
+
+/// Adds one tool for each operation, and the sets of the domains.
+fn add_operation_tools(
+    definitions: &ToolDefinitions,
+    model: &Model,
+    registry: &mut ToolRegistry,
+    findings: &mut Findings,
+) {
     for operation in &model.operations {
-        let name = registry.unused_name(operation_tool_name(&operation.name));
+        let wanted = operation_tool_name(&operation.name);
+        let name = registry.unused_name(wanted.clone());
+        if name != wanted {
+            tool_report(&wanted, findings).note(format!(
+                "the tool of `{}` would have the same name; it is called `{name}`",
+                operation.name
+            ));
+        }
         let mut tool = operation_tool(operation, &name);
         let reads = operation.method == "get" || operation.read_only;
         add_options(&mut tool, &definitions.options, reads, is_paged(operation));
         registry.add(tool);
-        for set in ["granular", operation.domain.as_str()] {
+        let set = model.only_set(operation).unwrap_or("granular");
+        for set in [set, operation.domain.as_str()] {
             let tools = registry.sets.entry(set.to_owned()).or_default();
             if !tools.contains(&name) {
                 tools.push(name.clone());
             }
         }
     }
-    for dispatcher in &definitions.dispatchers {
-        match dispatcher_tool(dispatcher, model) {
-            Some(mut tool) => {
-                add_options(&mut tool, &definitions.options, true, true);
-                registry.add(tool);
-            }
-            None => notices.push(tool_notice(
-                &dispatcher.name,
-                "its API no longer has operations; tool omitted",
-            )),
-        }
-    }
-    for host in &definitions.hosts {
-        if let Some(mut tool) = host_tool(host, model, notices) {
-            add_options(&mut tool, &definitions.options, true, false);
-            registry.add(tool);
-        }
-    }
-    for named in &definitions.named {
-        if let Some(mut tool) = named::named_tool(named, model, notices) {
-            add_options(&mut tool, &definitions.options, true, false);
-            registry.add(tool);
-        }
-    }
-    for local in &definitions.local {
-        registry.add(local_tool(local, model, notices));
-    }
-    for (set, names) in &definitions.sets {
-        let (known, unknown): (Vec<_>, Vec<_>) = names
-            .iter()
-            .cloned()
-            .partition(|name| registry.tools.contains_key(name));
-        notices.extend(unknown.iter().map(|name| {
-            tool_notice(
-                set,
-                &format!("the set contains `{name}`, which is not a tool; ignored"),
-            )
-        }));
-        registry.sets.insert(set.clone(), known);
-    }
-    registry
 }
 
 /// Returns one schema for all output options.
@@ -131,13 +146,15 @@ fn add_options(tool: &mut Tool, options: &[OutputOption], reads: bool, paged: bo
     }
 }
 
-/// Returns a notice about a tool or set of `surface.yaml`.
-fn tool_notice(name: &str, message: &str) -> Notice {
-    Notice {
-        file: "surface.yaml".to_owned(),
-        location: format!("tool {name}"),
-        message: message.to_owned(),
-    }
+/// Reports on a tool or set of `surface.yaml`.
+fn tool_report<'a>(name: &str, findings: &'a mut Findings) -> Report<'a> {
+    Report::new(findings, format!("tool {name}"))
+}
+
+/// Returns whether clients accept a text as the name of a tool.
+fn is_tool_name(name: &str) -> bool {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(is_valid)
 }
 
 impl ToolRegistry {
@@ -149,7 +166,21 @@ impl ToolRegistry {
         unused.unwrap_or(name)
     }
 
+    /// Adds a tool of `surface.yaml` if its name can be used.
+    fn add_defined(&mut self, tool: Tool, findings: &mut Findings) {
+        let name = &tool.definition.name;
+        let mut report = tool_report(name, findings);
+        if self.tools.contains_key(name) {
+            report.omit("a second tool has this name; omitted");
+        } else if !is_tool_name(name) {
+            report.omit("a name has 1 to 64 letters, digits, `_` and `-`; tool omitted");
+        } else {
+            self.add(tool);
+        }
+    }
+
     fn add(&mut self, mut tool: Tool) {
+        common_schema::remove_boolean_schemas(&mut tool.definition.input_schema);
         tool.tokens = tokens::count(&json!(tool.definition).to_string());
         self.tools.insert(tool.definition.name.clone(), tool);
     }
@@ -332,106 +363,34 @@ fn dispatcher_description(intro: &str, operations: &[&Operation], max_length: us
         .collect()
 }
 
-fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
-    let mut entries: Vec<ToolhostEntry> = Vec::new();
-    let mut operations = Vec::new();
-    for entry in &host.operations {
-        match entry
-            .operation
-            .as_ref()
-            .map(|name| (model.find(name), name))
-        {
-            Some((None, operation)) => {
-                let message = format!("`{operation}` no longer exists; `{}` omitted", entry.name);
-                notices.push(tool_notice(&host.name, &message));
-            }
-            Some((Some(operation), _)) => {
-                operations.push(operation);
-                entries.push(entry.clone());
-            }
-            None => entries.push(entry.clone()),
-        }
-    }
-    if operations.is_empty() {
-        notices.push(tool_notice(
-            &host.name,
-            "its operations no longer exist; tool omitted",
-        ));
-        return None;
-    }
-    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    let names: Vec<&str> = ["list_operations"].into_iter().chain(names).collect();
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "operation": {"type": "string", "enum": names},
-            "params": {"type": "object"},
-        },
-        "required": ["operation"],
-    });
-    let is_unsupported = |name: &String| {
-        let mut entries = entries.iter();
-        entries.any(|entry| entry.name == *name && entry.unsupported.is_some())
-    };
-    let entries: Vec<ToolhostEntry> = entries
-        .iter()
-        .map(|entry| {
-            let mut entry = entry.clone();
-            entry.cancel_is_unsupported = entry.cancel_with.as_ref().is_some_and(is_unsupported);
-            complete_host_entry(entry, model)
-        })
-        .collect();
-    let definition = ToolDefinition {
-        name: host.name.clone(),
-        title: host.title.clone(),
-        description: host.description.trim().to_owned(),
-        input_schema: schema,
-        annotations: common_hints(&operations),
-    };
-    Some(new_tool(definition, ToolPlan::Toolhost { entries }))
-}
-
-/// Completes an entry from the long-running marker of its operation.
-fn complete_host_entry(mut entry: ToolhostEntry, model: &Model) -> ToolhostEntry {
-    let operation = entry.operation.clone();
-    let markers = model.operations.iter().filter_map(|operation| {
-        operation
-            .behavior
-            .long_running
-            .as_ref()
-            .map(|marker| (operation.name.as_str(), marker))
-    });
-    for (name, marker) in markers {
-        let named = [
-            Some(name),
-            Some(marker.get.as_str()),
-            marker.cancel.as_deref(),
-        ];
-        if named.contains(&operation.as_deref()) && entry.final_states.is_empty() {
-            entry.final_states = marker.final_states.clone();
-        }
-        if operation.as_deref() == Some(name) && entry.follow.is_empty() {
-            entry.follow = marker.arguments.clone();
-        }
-    }
-    entry
-}
-
-fn local_tool(local: &LocalTool, model: &Model, notices: &mut Vec<Notice>) -> Tool {
+fn local_tool(local: &LocalTool, model: &Model, findings: &mut Findings) -> Option<Tool> {
+    let mut report = tool_report(&local.name, findings);
     let mut plan = local.plan.clone();
-    if let ToolPlan::Suggest { read, add } = &mut plan {
-        for operation in [read, add] {
-            if let Some(missing) = operation.take_if(|name| model.find(name).is_none()) {
-                let message = format!("`{missing}` no longer exists; omitted");
-                notices.push(tool_notice(&local.name, &message));
+    match &mut plan {
+        ToolPlan::Note => {}
+        ToolPlan::Suggest { read, add } => {
+            for operation in [read, add] {
+                if let Some(missing) = operation.take_if(|name| model.find(name).is_none()) {
+                    report.omit(format!("`{missing}` no longer exists; omitted"));
+                }
             }
         }
+        _ => {
+            report.omit("its plan calls an operation, so it is not a local tool; omitted");
+            return None;
+        }
+    }
+    let schema = Value::Object(local.input_schema.clone());
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    if !is_object || !jsonschema::meta::is_valid(&schema) {
+        report.omit("`inputSchema` is not the JSON Schema of an object; tool omitted");
+        return None;
     }
     let definition = ToolDefinition {
         name: local.name.clone(),
         title: local.title.clone(),
         description: local.description.trim().to_owned(),
-        input_schema: Value::Object(local.input_schema.clone()),
+        input_schema: schema,
         annotations: ToolHints {
             read_only: local.read_only,
             destructive: false,
@@ -439,7 +398,7 @@ fn local_tool(local: &LocalTool, model: &Model, notices: &mut Vec<Notice>) -> To
             open_world: false,
         },
     };
-    new_tool(definition, plan)
+    Some(new_tool(definition, plan))
 }
 
 /// Returns `tools.rs`, the table that is compiled into the server.

@@ -16,11 +16,20 @@ pub struct SignatureDetail {
     pub fields: usize,
 }
 
-/// Returns the signatures of all operations of an API, one line per domain.
+/// Returns the signatures of all operations of an API, one line per domain. Those of deprecated operations show
+/// required arguments only.
 pub fn by_domain(operations: &[&Operation], detail: SignatureDetail) -> String {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for operation in operations {
         let verb = verb(operation);
+        let detail = if operation.deprecated {
+            SignatureDetail {
+                optional: 0,
+                fields: 0,
+            }
+        } else {
+            detail
+        };
         let text = format!("{verb}({})", arguments(operation, detail));
         match lines
             .iter_mut()

@@ -81,12 +81,32 @@ pub fn update(options: &UpdateOptions) -> Result<UpdateReport, UpdateError> {
     let former = snapshot_loader::load(&options.root)?;
     let generated = staging::generate(&data_design, &files)?;
     let mut report = state.report;
-    report.changes = diff::compare(&former, &generated.snapshots);
+    report.changes = diff::compare_versions(&former, &generated.snapshot());
     report.stale_wording = state.lock.changed_since(&former_lock);
     report.missing_wording = wording::missing(&generated.documents(), &state.texts);
     report.notices.extend(generated.output.notices.clone());
     report.files = write(&options.root, &files, &generated.output)?;
     Ok(report)
+}
+
+/// Returns the texts of upstream that changed between two checkouts, for which our wording may be out of date.
+///
+/// A folder without `upstream.lock` has no texts to compare.
+pub fn stale_wording(old: &Path, new: &Path) -> Result<Vec<diff::ApiChange>, UpdateError> {
+    let load = |folder: &Path| {
+        let inner = folder.join("data-design");
+        TextLock::load(if inner.is_dir() { &inner } else { folder })
+    };
+    let stale = load(new)?.changed_since(&load(old)?).into_iter();
+    let changes = stale.map(|location| diff::ApiChange {
+        impact: diff::Impact::Documentation,
+        subject: diff::Subject::Wording,
+        operation: String::new(),
+        location: format!("wording {location}"),
+        definition_path: None,
+        text: "may be out of date, because upstream's text changed".to_owned(),
+    });
+    Ok(changes.collect())
 }
 
 fn write(

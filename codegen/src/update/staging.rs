@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::error::UpdateError;
-use crate::diff::OperationSnapshots;
+use crate::diff::ApiSnapshot;
 use crate::load::Document;
-use crate::{Design, GeneratedOutput};
+use crate::{Design, GeneratedOutput, snapshot_loader};
 
 /// Everything that the new specs result in.
 pub(super) struct StagedOutput {
     /// The generated files.
     pub(super) output: GeneratedOutput,
-    /// The snapshots among them, by operation name.
-    pub(super) snapshots: OperationSnapshots,
     design: Design,
 }
 
 impl StagedOutput {
+    /// Returns what callers see.
+    pub(super) fn snapshot(&self) -> ApiSnapshot {
+        snapshot_loader::of_design(&self.design)
+    }
+
     /// Returns the specs with their overlays applied.
     pub(super) fn documents(&self) -> Vec<&Document> {
         self.design.documents.values().collect()
@@ -40,22 +41,7 @@ pub(super) fn generate(
     }
     let output = crate::generate(temporary.path())?;
     let design = crate::read(&copy)?;
-    Ok(StagedOutput {
-        snapshots: snapshots(&output),
-        output,
-        design,
-    })
-}
-
-fn snapshots(output: &GeneratedOutput) -> OperationSnapshots {
-    let files = output.files.iter();
-    let snapshots = files.filter_map(|(name, text)| {
-        name.strip_prefix("codegen-snapshots/operations/")?;
-        let snapshot: Value = serde_json::from_str(text).ok()?;
-        let operation = snapshot.get("name")?.as_str()?.to_owned();
-        Some((operation, snapshot))
-    });
-    snapshots.collect()
+    Ok(StagedOutput { output, design })
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), UpdateError> {

@@ -143,8 +143,10 @@ fn all_invalid_files_are_reported_at_once() {
 fn a_duplicate_operation_gets_another_name() {
     let copy = DesignCopy::new();
     copy.edit("exa-websets-spec.yaml", |spec| {
-        spec["paths"]["/v0/other"] = json!({"get": {"operationId": "search"}});
-        spec["paths"]["/v0/others"] = json!({"get": {"operationId": "describe"}});
+        let servers = json!([{"url": "https://api.exa.ai/websets"}]);
+        spec["paths"]["/v0/other"] = json!({"servers": servers, "get": {"operationId": "search"}});
+        spec["paths"]["/v0/others"] =
+            json!({"servers": servers, "get": {"operationId": "describe"}});
     });
     let output = copy.generate().unwrap();
     assert_eq!(snapshot(&output, "search")["path"], "/search");
@@ -170,7 +172,9 @@ fn a_duplicate_operation_gets_another_name() {
 fn the_same_path_with_other_variables_is_read_once() {
     let copy = DesignCopy::new();
     copy.edit("exa-websets-spec.yaml", |spec| {
-        spec["paths"]["/v0/websets/{other}"] = json!({"get": {"operationId": "other"}});
+        let servers = json!([{"url": "https://api.exa.ai/websets"}]);
+        spec["paths"]["/v0/websets/{other}"] =
+            json!({"servers": servers, "get": {"operationId": "other"}});
     });
     let output = copy.generate().unwrap();
     assert!(

@@ -7,13 +7,15 @@ use crate::project::{Project, Request, serve_once, stderr};
 use crate::support::{DesignCopy, repository, snapshot};
 
 /// The number of operations in the fixture.
-pub const COUNT: usize = 16;
+pub const COUNT: usize = 19;
 
 /// Adds the fixture to a spec.
 pub fn add(spec: &mut Value) {
     let folder = repository().join("codegen/tests/fixtures");
     let fixture = load::load(&folder, "constructs.yaml").unwrap().root;
     merge(spec, &fixture);
+    // The servers of upstream's paths are their own.
+    spec["servers"] = json!([{"url": "https://api.exa.ai/websets"}]);
 }
 
 fn merge(target: &mut Value, addition: &Value) {
@@ -317,6 +319,7 @@ fn check_bodies(project: &Project) {
 }
 
 fn check_responses(project: &Project) {
+    check_odd_responses(project);
     let (request, response) = call_with(
         project,
         "constructs.csv",
@@ -358,4 +361,45 @@ fn check_responses(project: &Project) {
             .contains("authorization: bearer exa-test-key")
     );
     assert!(!request.headers.contains("x-api-key"));
+}
+
+/// Returns what the API sent, whatever its type: nothing is lost or rejected.
+fn check_odd_responses(project: &Project) {
+    let bodies: [&'static [u8]; 4] = [
+        br#"{"view":"v","type":"new","big":18446744073709551615,"ratio":0.005,"event":{"type":"unknown"},"x":[{}]}"#,
+        br#"{"id":7,"child":[],"left":{},"type":null,"event":"text","matrix":[[1,"a"],null],"+1":-9223372036854775808}"#,
+        br#"[null,{"type":"tree.lost","event":{"type":"tree.added"}},[]]"#,
+        br#""text""#,
+    ];
+    for operation in ["constructs.responses", "constructs.list", "constructs.text"] {
+        for body in bodies {
+            let (_, response) = call_with(project, operation, json!({}), "application/json", body);
+            let expected: Value = serde_json::from_slice(body).unwrap();
+            assert_eq!(response, expected, "{operation}");
+        }
+    }
+}
+
+#[test]
+fn responses_have_types() {
+    let copy = DesignCopy::new();
+    copy.edit("exa-websets-spec.yaml", add);
+    let output = copy.generate().unwrap();
+    let types = &output.files["generated/websets/responses.rs"];
+    for expected in [
+        "response_object! {\n    ConstructsResponsesResponse<'a> {",
+        "response_value! {\n    ConstructsListResponse<'a>(List<'a, OddEvent<'a>>)",
+        "OddEvent<'a> by \"type\" {",
+        "TreeRemoved(OddEventTreeRemoved<&'a Value>) = \"tree.removed\" | \"tree.lost\",",
+        "maybe: Tree<&'a Value> = \"maybe\",",
+        "matrix: List<'a, List<'a, f64>> = \"matrix\",",
+        "big: i64 = \"big\",",
+        "queued: bool = \"queued\",",
+        "foo_bar3: &'a str = \"FooBar\",",
+    ] {
+        assert!(types.contains(expected), "{expected} is missing in {types}");
+    }
+    let client = &output.files["generated/websets.rs"];
+    let expected = "ResponseValue<crate::websets::responses::ConstructsResponsesResponse>";
+    assert!(client.contains(expected));
 }

@@ -139,6 +139,14 @@ fn headers_aliases_and_renamed_parameters_match_the_contract() {
         argument("agent.monitors.create", "idempotencyKey")["wire"],
         "Idempotency-Key"
     );
+    assert_eq!(
+        argument("agent.runs.events.list", "lastEventId")["wire"],
+        "Last-Event-ID"
+    );
+    // A field that needs a beta token sends it unasked.
+    let token = &argument("get_contents", "betas")["with"][0];
+    assert_eq!(token["send"], "dynamic-highlights-2026-08-28");
+    assert_eq!(token["given"], "highlights.dynamic");
     assert_eq!(argument("websets.preview", "withItems")["in"], "query");
     assert_eq!(argument("websets.preview", "search")["in"], "body");
     let aliases = |operation, name| argument(operation, name)["aliases"].clone();

@@ -119,7 +119,7 @@ fn reports_a_removed_parameter_that_the_surface_renames() {
 fn reports_a_removed_schema_that_the_overlay_refers_to() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
-            let text = spec.to_string().replace("ContentsRequest", "PageContents");
+            let text = spec.to_string().replace("AgentError", "RunError");
             *spec = serde_json::from_str(&text).unwrap();
         });
     });
@@ -127,7 +127,7 @@ fn reports_a_removed_schema_that_the_overlay_refers_to() {
     assert!(
         output
             .files
-            .contains_key("generated/schemas/search_monitors.create.input.json")
+            .contains_key("generated/schemas/agent.runs.get.output.json")
     );
 }
 
@@ -135,19 +135,16 @@ fn reports_a_removed_schema_that_the_overlay_refers_to() {
 fn additions_of_upstream_take_precedence_over_the_overlay() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
-            spec["paths"]["/agent/runs"] = json!({"post": {
-                "operationId": "agent-runs-create", "summary": "Upstream's own",
+            spec["paths"]["/batches"] = json!({"post": {
+                "operationId": "create-batch", "summary": "Upstream's own",
                 "requestBody": {"required": true, "content": {"application/json": {"schema":
                     {"type": "object", "properties": {"task": {"type": "string", "description": "t"}}}}}},
                 "responses": {"200": {"description": "ok"}}}});
         });
     });
-    assert!(
-        notices.contains("upstream now has `/agent/runs`"),
-        "{notices}"
-    );
+    assert!(notices.contains("upstream now has `/batches`"), "{notices}");
     assert_eq!(
-        snapshot(&output, "agent.runs.create")["summary"],
+        snapshot(&output, "batches.create")["summary"],
         "Upstream's own"
     );
 }

@@ -63,12 +63,12 @@ fn change_websets(spec: &mut Value) {
             "field": {"type": "string"},
             "and": {"type": "array", "items": {"$ref": "#/components/schemas/Filter"}},
             "not": {"oneOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]}}});
-    schemas["WebsetEnrichmentFormat"]["enum"]
+    // Rename a property.
+    let create = &mut schemas["CreateEnrichmentParameters"];
+    create["properties"]["format"]["enum"]
         .as_array_mut()
         .unwrap()
         .push(json!("currency"));
-    // Rename a property.
-    let create = &mut schemas["CreateEnrichmentParameters"];
     let description = create["properties"]
         .as_object_mut()
         .unwrap()
@@ -141,7 +141,7 @@ fn check_registry(project: &Project) {
             .iter()
             .find(|operation| operation["name"] == name)
     };
-    assert_eq!(operations.len(), 68 + constructs::COUNT);
+    assert_eq!(operations.len(), 81 + constructs::COUNT);
     assert!(find("enrichments.cancel").is_none() && find("webhooks.list_attempts").is_none());
     let exports = find("exports.create").unwrap();
     assert_eq!(

@@ -55,10 +55,19 @@ fn sets_contain_the_expected_tools() {
         ["websets-sync", "websets-async", "exa-sync", "exa-async"]
     );
     assert_eq!(sets["classic"].len(), 14);
-    assert_eq!(sets["granular"].len(), 69);
+    assert_eq!(sets["granular"].len(), 76);
     assert_eq!(sets["items"], ["items_delete", "items_get", "items_list"]);
     assert_eq!(sets["agent.runs"].len(), 7);
     assert_eq!(sets["notes"], ["create_note"]);
+    let is_team = |name: &String| name.starts_with("team_keys_");
+    assert_eq!(sets["team"].len(), 6);
+    assert!(sets["team"].iter().all(is_team));
+    // Their domain is another name of the same set.
+    assert_eq!(sets["team.keys"], sets["team"]);
+    let others = sets.iter().filter(|(set, _)| !set.starts_with("team."));
+    for (set, tools) in others.filter(|(set, _)| *set != "team") {
+        assert!(!tools.iter().any(is_team), "{set}");
+    }
 }
 
 #[test]
@@ -84,7 +93,7 @@ fn every_definition_meets_client_limits() {
 #[test]
 fn dispatchers_show_a_signature_of_every_operation() {
     let registry = tools();
-    for (name, count) in [("manage_websets", 38), ("exa_api", 31)] {
+    for (name, count) in [("manage_websets", 39), ("exa_api", 37)] {
         let tool = &registry.tools[name];
         let description = &tool.definition.description;
         let ToolPlan::Dispatcher { operations } = &tool.plan else {
@@ -104,10 +113,7 @@ fn dispatchers_show_a_signature_of_every_operation() {
     }
     let websets = &registry.tools["manage_websets"].definition.description;
     assert!(websets.contains("items: delete(websetId, itemId) get(websetId, itemId) list(websetId, cursor?, limit?, sourceId?)"));
-    assert!(
-        websets.contains("create(search{query, count?}?, "),
-        "{websets}"
-    );
+    assert!(websets.contains("create(search{query}?, "), "{websets}");
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn omits_removed_arguments() {
     let copy = DesignCopy::new();
     copy.edit("exa-search-overlay.yaml", |overlay| {
         overlay["actions"].as_array_mut().unwrap().push(json!({
-            "target": "$.components.schemas.CommonRequest.properties.moderation", "remove": true}));
+            "target": "$.components.schemas.SearchRequest.properties.moderation", "remove": true}));
     });
     let output = copy.generate().unwrap();
     let text = &output.files["generated/tools/web_search_advanced_exa.json"];

@@ -9,7 +9,7 @@ use super::budget::{BudgetLedger, BudgetPolicy};
 use super::counter_retention::delete_expired_counters;
 use super::daily::ANONYMOUS;
 use super::usage::{UsageMeter, UsageRecorder};
-use super::{Credential, Requester, Token, TokenDirectory, TokenService};
+use super::{Credential, Requester, Token, TokenDirectory, TokenRole, TokenService};
 use exa_mcp_store::{Store, StoreError};
 
 /// The tokens of a server with their limits, usage and budgets.
@@ -101,6 +101,7 @@ impl Accounts {
             meter: Some(self.usage.meter(&token.id, user)),
             allowance: Some(Allowance::new(&self.limiter, token, &address)),
             allowed_tools: limits.tool_list().map(Arc::from),
+            is_admin: token.role == TokenRole::Admin,
             read_only: limits.read_only.unwrap_or_default(),
             credential: Some(Credential::new(&self.directory, token, presented)),
             ..Requester::new(token.owner())

@@ -27,6 +27,8 @@ pub struct Requester {
     pub allowance: Option<Allowance>,
     /// The sets and tools that the requester may use at all.
     pub allowed_tools: Option<Arc<str>>,
+    /// Whether the requester is an admin of this server.
+    pub is_admin: bool,
     /// Whether the requester may not change anything.
     pub read_only: bool,
     /// The address whose quotas apply, for a requester that has not authenticated.
@@ -49,6 +51,7 @@ impl Requester {
             meter: None,
             allowance: None,
             allowed_tools: None,
+            is_admin: false,
             read_only: false,
             guest_address: None,
             key_proof: None,

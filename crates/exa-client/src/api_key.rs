@@ -1,4 +1,4 @@
-//! The API key, which is never printed.
+//! Keys, which are never printed.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use http::HeaderValue;
 use serde_json::Value;
 
 use super::ConfigError;
+use exa_mcp_model::KeyKind;
 
 /// Shorter keys are not redacted in responses, because they could be ordinary words.
 const MIN_REDACTED_LENGTH: usize = 8;
@@ -13,35 +14,50 @@ const MIN_REDACTED_LENGTH: usize = 8;
 /// The replacement for the key.
 const REDACTED: &str = "[redacted]";
 
-/// An Exa API key, which can be sent as a header and does not appear in `Debug` output.
+/// A key of Exa, which can be sent as a header and does not appear in `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
+    kind: KeyKind,
     text: String,
     header: HeaderValue,
 }
 
 impl ApiKey {
-    /// Creates a key, trimming white space.
+    /// Creates an API key, trimming white space.
     ///
     /// # Errors
     /// The key is empty or has characters that are not allowed in an HTTP header. The error does not
     /// contain the key.
     pub fn new(key: impl Into<String>) -> Result<Self, ConfigError> {
+        Self::of_kind(KeyKind::Api, key)
+    }
+
+    /// Creates a key of this kind, like [`Self::new`].
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn of_kind(kind: KeyKind, key: impl Into<String>) -> Result<Self, ConfigError> {
         let text = key.into().trim().to_owned();
         if text.is_empty() {
-            return Err(ConfigError::EmptyKey);
+            return Err(ConfigError::EmptyKey(kind));
         }
         // Header values may contain other bytes, but a key with any was copied wrongly.
         if !text
             .bytes()
             .all(|byte| byte == b' ' || byte.is_ascii_graphic())
         {
-            return Err(ConfigError::InvalidKey);
+            return Err(ConfigError::InvalidKey(kind));
         }
-        let mut header = HeaderValue::from_str(&text).map_err(|_| ConfigError::InvalidKey)?;
+        let mut header = HeaderValue::from_str(&text).map_err(|_| ConfigError::InvalidKey(kind))?;
         // Sensitive values are hidden by `Debug` and excluded from HTTP/2 header tables.
         header.set_sensitive(true);
-        Ok(Self { text, header })
+        Ok(Self { kind, text, header })
+    }
+
+    /// Returns the kind of the key.
+    #[must_use]
+    pub fn kind(&self) -> KeyKind {
+        self.kind
     }
 
     /// Replaces every occurrence of the key in `text`.
@@ -142,10 +158,13 @@ mod tests {
 
     #[test]
     fn rejects_invalid_keys_without_printing_them() {
-        assert_eq!(ApiKey::new("  ").unwrap_err(), ConfigError::EmptyKey);
+        assert_eq!(
+            ApiKey::new("  ").unwrap_err(),
+            ConfigError::EmptyKey(KeyKind::Api)
+        );
         for bad in ["sec\nret", "sécret-key", "sec\u{0}ret"] {
             let error = ApiKey::new(bad).unwrap_err();
-            assert_eq!(error, ConfigError::InvalidKey);
+            assert_eq!(error, ConfigError::InvalidKey(KeyKind::Api));
             assert!(!error.to_string().contains(bad));
         }
     }

@@ -266,6 +266,31 @@ impl RequestParts {
         self.printable(name, text)
     }
 
+    /// Returns the list entries whose condition holds: the body field at a dotted path has this value, or any
+    /// value but null and false.
+    pub fn entries_sent_with(
+        &self,
+        conditions: &[(&'static str, &str, Option<&str>)],
+    ) -> Vec<&'static str> {
+        let field = |path: &str| {
+            let body = self.body.as_ref()?;
+            path.split('.')
+                .try_fold(body, |value, name| value.get(name))
+        };
+        let mut entries = Vec::new();
+        for (entry, path, expected) in conditions {
+            let holds = match (field(path), expected) {
+                (None | Some(Value::Null | Value::Bool(false)), _) => false,
+                (Some(value), Some(expected)) => value.as_str() == Some(expected),
+                (Some(_), None) => true,
+            };
+            if holds && !entries.contains(entry) {
+                entries.push(*entry);
+            }
+        }
+        entries
+    }
+
     /// Takes a list for one header; the entries of `always` come first.
     pub fn header_list(
         &mut self,

@@ -6,9 +6,7 @@ use thiserror::Error;
 use url::Url;
 
 use super::RetryPolicy;
-
-/// The environment variable that overrides the base URL.
-pub const BASE_URL_VARIABLE: &str = "EXA_BASE_URL";
+use exa_mcp_model::KeyKind;
 
 /// The default size limit of a response after decompression: 50 MiB.
 const MAX_RESPONSE_BYTES: usize = 50 * 1024 * 1024;
@@ -22,23 +20,21 @@ const MAX_STREAM_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
 /// An invalid setting. Its message never contains the key or the URL, which may hold secrets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
-    /// The API key is empty.
+    /// A key is empty.
+    #[error("The Exa {} is empty. Set {} to a key from {}.", .0.name(), .0.variable(), .0.page())]
+    EmptyKey(KeyKind),
+    /// A key has characters that are not allowed in an HTTP header.
     #[error(
-        "The Exa API key is empty. Set EXA_API_KEY to a key from https://dashboard.exa.ai/api-keys."
+        "The Exa {} has characters that cannot be sent in an HTTP header, such as line breaks \
+         or letters beyond ASCII. Copy the key again from {}.", .0.name(), .0.page()
     )]
-    EmptyKey,
-    /// The API key has characters that are not allowed in an HTTP header.
+    InvalidKey(KeyKind),
+    /// The base URL of the APIs that take this kind of key is invalid, for this reason.
     #[error(
-        "The Exa API key has characters that cannot be sent in an HTTP header, such as line breaks \
-         or letters beyond ASCII. Copy the key again from https://dashboard.exa.ai/api-keys."
+        "The base URL of the Exa API ({variable}) cannot be used: {problem}. Set it to a URL such as {url}, or unset it.",
+        variable = .0.base_url_variable(), problem = .1, url = example_url(*.0)
     )]
-    InvalidKey,
-    /// The base URL is invalid, for this reason.
-    #[error(
-        "The base URL of the Exa API (EXA_BASE_URL) cannot be used: {0}. Set it to a URL such as \
-         https://api.exa.ai, or unset it."
-    )]
-    BaseUrl(String),
+    BaseUrl(KeyKind, String),
     /// The user agent has characters that are not allowed in an HTTP header.
     #[error(
         "The user agent cannot be sent in an HTTP header. Remove line breaks and other control characters."
@@ -49,8 +45,10 @@ pub enum ConfigError {
 /// Settings of [`super::ExaHttp`].
 #[derive(Clone, Debug)]
 pub struct ExaConfig {
-    /// Overrides the base URL of the spec.
+    /// Overrides the base URL of the APIs that take API keys.
     pub base_url: Option<Url>,
+    /// Overrides the base URL of the APIs that take service keys.
+    pub service_base_url: Option<Url>,
     /// When failed requests are retried.
     pub retry: RetryPolicy,
     /// The size limit of a response after decompression, in bytes.
@@ -70,6 +68,7 @@ impl Default for ExaConfig {
     fn default() -> Self {
         Self {
             base_url: None,
+            service_base_url: None,
             retry: RetryPolicy::default(),
             max_response_bytes: MAX_RESPONSE_BYTES,
             max_response_memory: MAX_RESPONSE_MEMORY,
@@ -81,41 +80,66 @@ impl Default for ExaConfig {
 }
 
 impl ExaConfig {
-    /// Returns the default settings with the base URL from `EXA_BASE_URL`, or this one if that is not set.
+    /// Returns the default settings with the base URLs from the environment, or those of `fallback`, which gets the name
+    /// of a variable that is not set.
     ///
     /// # Errors
-    /// The URL is not a plain `http` or `https` URL.
-    pub fn from_env_or(fallback: Option<&str>) -> Result<Self, ConfigError> {
-        let fallback = || parse_base_url(fallback.unwrap_or_default());
-        let base_url = match env::var(BASE_URL_VARIABLE) {
-            Ok(text) => parse_base_url(&text)?.map_or_else(fallback, |url| Ok(Some(url)))?,
-            Err(env::VarError::NotPresent) => fallback()?,
-            Err(env::VarError::NotUnicode(_)) => {
-                return Err(ConfigError::BaseUrl("it is not valid UTF-8".to_owned()));
+    /// A URL is not a plain `http` or `https` URL.
+    pub fn from_env_or<'f>(
+        fallback: impl Fn(&str) -> Option<&'f str>,
+    ) -> Result<Self, ConfigError> {
+        let base_url = |kind: KeyKind| {
+            let variable = kind.base_url_variable();
+            let fallback = || parse_base_url(kind, fallback(variable).unwrap_or_default());
+            match env::var(variable) {
+                Ok(text) => parse_base_url(kind, &text)?.map_or_else(fallback, |url| Ok(Some(url))),
+                Err(env::VarError::NotPresent) => fallback(),
+                Err(env::VarError::NotUnicode(_)) => {
+                    let problem = "it is not valid UTF-8".to_owned();
+                    Err(ConfigError::BaseUrl(kind, problem))
+                }
             }
         };
         Ok(Self {
-            base_url,
+            base_url: base_url(KeyKind::Api)?,
+            service_base_url: base_url(KeyKind::Service)?,
             ..Self::default()
         })
+    }
+
+    /// Returns the URL that overrides the base URL of the APIs that take this kind of key.
+    #[must_use]
+    pub fn base_url_of(&self, kind: KeyKind) -> Option<&Url> {
+        match kind {
+            KeyKind::Api => self.base_url.as_ref(),
+            KeyKind::Service => self.service_base_url.as_ref(),
+        }
+    }
+}
+
+fn example_url(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::Api => "https://api.exa.ai",
+        KeyKind::Service => "https://admin-api.exa.ai",
     }
 }
 
 /// Parses a base URL; an empty text means that none is set.
-fn parse_base_url(text: &str) -> Result<Option<Url>, ConfigError> {
+fn parse_base_url(kind: KeyKind, text: &str) -> Result<Option<Url>, ConfigError> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let mut url = Url::parse(text).map_err(|error| ConfigError::BaseUrl(error.to_string()))?;
-    check_base_url(&url)?;
+    let mut url =
+        Url::parse(text).map_err(|error| ConfigError::BaseUrl(kind, error.to_string()))?;
+    check_base_url(kind, &url)?;
     let path = url.path().trim_end_matches('/').to_owned();
     url.set_path(&path);
     Ok(Some(url))
 }
 
 /// Rejects URLs to which no path can be appended, or which contain credentials.
-pub(super) fn check_base_url(url: &Url) -> Result<(), ConfigError> {
+pub(super) fn check_base_url(kind: KeyKind, url: &Url) -> Result<(), ConfigError> {
     let problem = if !matches!(url.scheme(), "http" | "https") {
         format!("its scheme is {}, not http or https", url.scheme())
     } else if url.host_str().is_none_or(str::is_empty) {
@@ -129,7 +153,7 @@ pub(super) fn check_base_url(url: &Url) -> Result<(), ConfigError> {
     } else {
         return Ok(());
     };
-    Err(ConfigError::BaseUrl(problem))
+    Err(ConfigError::BaseUrl(kind, problem))
 }
 
 #[cfg(test)]
@@ -148,7 +172,11 @@ mod tests {
 
     #[test]
     fn trims_trailing_slashes_of_base_urls() {
-        let url = |text| parse_base_url(text).unwrap().map(String::from);
+        let url = |text| {
+            parse_base_url(KeyKind::Api, text)
+                .unwrap()
+                .map(String::from)
+        };
         assert_eq!(url("http://h:1/a/b//").as_deref(), Some("http://h:1/a/b"));
         assert_eq!(
             url(" https://api.exa.ai/ ").as_deref(),
@@ -167,10 +195,12 @@ mod tests {
             ("https://api.exa.ai/#hunter2", "fragment"),
             ("https://", "empty host"),
         ] {
-            let error = parse_base_url(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-            assert!(error.contains("EXA_BASE_URL"), "{error}");
-            assert!(!error.contains("hunter2"), "{error}");
+            for kind in [KeyKind::Api, KeyKind::Service] {
+                let error = parse_base_url(kind, text).unwrap_err().to_string();
+                assert!(error.contains(part), "{text}: {error}");
+                assert!(error.contains(kind.base_url_variable()), "{error}");
+                assert!(!error.contains("hunter2"), "{error}");
+            }
         }
     }
 }

@@ -7,8 +7,11 @@ use http::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
 };
 
+use exa_mcp_model::{Api, KeyKind};
+
 use super::{
-    ApiKey, AttemptGuard, ExaError, ExaHttp, RequestContent, RetryPolicy,
+    ApiKey, AttemptGuard, ConfigError, ExaConfig, ExaError, ExaHttp, RequestContent, RetryPolicy,
+    Unguarded,
     stream::{EVENT_STREAM, StreamOptions},
 };
 
@@ -74,6 +77,29 @@ impl CallContext {
             other_keys: false,
             stream: None,
         }
+    }
+
+    /// Creates a context for calls without a guard, with an HTTP client of its own.
+    ///
+    /// # Errors
+    /// The key or a setting is not valid.
+    pub fn unguarded(
+        kind: KeyKind,
+        key: &str,
+        config: ExaConfig,
+        timeout: Duration,
+    ) -> Result<Self, ExaError> {
+        let invalid = |error: ConfigError| ExaError::invalid_request(error.to_string());
+        let key = ApiKey::of_kind(kind, key).map_err(invalid)?;
+        let http = ExaHttp::new(config).map_err(invalid)?;
+        Ok(Self::new(http, key, timeout, Arc::new(Unguarded)))
+    }
+
+    /// Sets the time limit of each attempt.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
     }
 
     /// Appends a pair to the query string of the generated client.
@@ -190,6 +216,24 @@ impl CallContext {
         &self.http
     }
 
+    /// Returns the address of an API for this call.
+    ///
+    /// # Errors
+    /// The API takes another kind of key than that of this call.
+    pub fn base_url(&self, api: &Api) -> Result<String, ExaError> {
+        let kind = self.key.kind();
+        if kind != api.key {
+            return Err(ExaError::config(format!(
+                "The request was not sent: the API `{}` takes a {} ({}), not a {}.",
+                api.name,
+                api.key.name(),
+                api.key.variable(),
+                kind.name()
+            )));
+        }
+        Ok(self.http.base_url(kind, api.base_url))
+    }
+
     /// Returns the key of this call.
     #[must_use]
     pub fn key(&self) -> &ApiKey {
@@ -220,6 +264,19 @@ impl fmt::Debug for CallContext {
     }
 }
 
+/// Adds headers that a request does not have yet. Their names and values come from a spec; invalid ones are
+/// left out.
+pub fn add_missing_headers(request: &mut reqwest::Request, headers: &[(&str, &str)]) {
+    for (name, value) in headers {
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::from_bytes(name.as_bytes()),
+            HeaderValue::from_str(value),
+        ) {
+            request.headers_mut().entry(name).or_insert(value);
+        }
+    }
+}
+
 /// Adds the API key, the user agent and the additions of the call to a generated request.
 ///
 /// # Errors
@@ -227,9 +284,10 @@ impl fmt::Debug for CallContext {
 pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<(), ExaError> {
     let url = request.url_mut();
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(ExaError::invalid_request(
-            "The request was not sent: its address is not an http or https URL. Check EXA_BASE_URL.",
-        ));
+        return Err(ExaError::invalid_request(format!(
+            "The request was not sent: its address is not an http or https URL. Check {}.",
+            context.key.kind().base_url_variable()
+        )));
     }
     // `query_pairs_mut` would leave a lone `?` on a URL without a query.
     if !context.query.is_empty() {
@@ -306,125 +364,5 @@ fn place_key(context: &CallContext, request: &mut reqwest::Request) -> Result<()
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
-mod tests {
-    use super::*;
-    use crate::{ExaConfig, Unguarded};
-    use reqwest::{Body, Method, Request};
-
-    fn context() -> CallContext {
-        let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let key = ApiKey::new("secret-key-1").unwrap();
-        CallContext::new(http, key, Duration::from_secs(7), Arc::new(Unguarded))
-    }
-
-    fn request(url: &str) -> Request {
-        let mut request = Request::new(Method::POST, url.parse().unwrap());
-        let headers = request.headers_mut();
-        headers.insert("api-version", HeaderValue::from_static("2.0"));
-        headers.insert("accept", HeaderValue::from_static("application/json"));
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
-        *request.body_mut() = Some(Body::from("{}"));
-        request
-    }
-
-    #[test]
-    fn adds_the_key_and_removes_the_api_version() {
-        let mut request = request("https://api.exa.ai/search");
-        prepare(&context(), &mut request).unwrap();
-        assert_eq!(request.headers()["x-api-key"], "secret-key-1");
-        assert!(request.headers()["x-api-key"].is_sensitive());
-        assert!(!request.headers().contains_key("api-version"));
-        assert!(
-            request.headers()["user-agent"]
-                .to_str()
-                .unwrap()
-                .starts_with("exa-mcp-server/")
-        );
-        assert_eq!(request.timeout(), None);
-        assert_eq!(request.url().as_str(), "https://api.exa.ai/search");
-        assert!(request.body().is_some());
-        assert!(!format!("{request:?}").contains("secret-key-1"));
-    }
-
-    #[test]
-    fn appends_queries_and_replaces_headers_except_the_key() {
-        let context = context()
-            .with_query("b", "x y&z")
-            .with_query("b", "2")
-            .with_header_text("x-exa-websets-priority", "high")
-            .unwrap()
-            .with_header_text("accept", "text/plain")
-            .unwrap()
-            .with_header_text("X-Api-Key", "other")
-            .unwrap();
-        let mut request = request("https://api.exa.ai/search?a=1");
-        prepare(&context, &mut request).unwrap();
-        assert_eq!(request.url().query(), Some("a=1&b=x+y%26z&b=2"));
-        assert_eq!(request.headers()["x-exa-websets-priority"], "high");
-        let values = |name: &str| request.headers().get_all(name).iter().count();
-        assert_eq!(request.headers()["accept"], "text/plain");
-        assert_eq!((values("accept"), values("x-api-key")), (1, 1));
-        assert_eq!(request.headers()["x-api-key"], "secret-key-1");
-    }
-
-    #[test]
-    fn sends_the_key_where_the_api_expects_it() {
-        let prepared = |placement| {
-            let mut request = request("https://api.exa.ai/search");
-            prepare(&context().with_key_placement(placement), &mut request).unwrap();
-            request
-        };
-        let bearer = prepared(KeyPlacement::Bearer);
-        assert_eq!(bearer.headers()["authorization"], "Bearer secret-key-1");
-        assert!(bearer.headers()["authorization"].is_sensitive());
-        assert!(!bearer.headers().contains_key("x-api-key"));
-        let header = prepared(KeyPlacement::Header("X-Token"));
-        assert_eq!(header.headers()["x-token"], "secret-key-1");
-        let query = prepared(KeyPlacement::Query("key"));
-        assert_eq!(query.url().query(), Some("key=secret-key-1"));
-    }
-
-    #[test]
-    fn replaces_the_body_and_its_type() {
-        let content = RequestContent {
-            content_type: "text/csv".to_owned(),
-            bytes: "a,b".into(),
-        };
-        let mut request = request("https://api.exa.ai/search");
-        prepare(&context().with_content(Some(content)), &mut request).unwrap();
-        assert_eq!(request.headers()["content-type"], "text/csv");
-        assert_eq!(request.body().unwrap().as_bytes(), Some(&b"a,b"[..]));
-    }
-
-    #[test]
-    fn drops_the_body_on_request() {
-        let mut request = request("https://api.exa.ai/search");
-        prepare(&context().with_omit_body(true), &mut request).unwrap();
-        assert!(request.body().is_none());
-        assert!(!request.headers().contains_key("content-type"));
-    }
-
-    #[test]
-    fn rejects_invalid_urls_and_headers() {
-        let error = prepare(&context(), &mut request("data:text/plain,x")).unwrap_err();
-        assert!(error.to_string().contains("EXA_BASE_URL"), "{error}");
-        let error = context().with_header_text("x-a", "hid\nden").unwrap_err();
-        assert!(error.to_string().contains("x-a"), "{error}");
-        assert!(!error.to_string().contains("hid"), "{error}");
-        assert!(context().with_header_text("x a", "1").is_err());
-    }
-
-    #[test]
-    fn debug_hides_values() {
-        let context = context()
-            .with_query("token", "hidden-1")
-            .with_header_text("x-token", "hidden-2")
-            .unwrap();
-        let text = format!("{context:?}");
-        assert!(text.contains("token") && text.contains("x-token"), "{text}");
-        assert!(
-            !text.contains("hidden") && !text.contains("secret-key"),
-            "{text}"
-        );
-    }
-}
+#[path = "context_tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use serde_json::Value;
 
 use super::ConfigError;
+use exa_mcp_model::KeyKind;
 
 /// The class of an [`ExaError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +62,8 @@ pub struct ExaError {
     pub detail: Option<Box<Value>>,
     /// How many times the request was sent.
     pub attempts: u32,
+    /// The kind of key that was sent, or would have been.
+    pub key: KeyKind,
 }
 
 impl ExaErrorKind {
@@ -97,6 +100,7 @@ impl ExaError {
             retry_after: None,
             detail: None,
             attempts: 0,
+            key: KeyKind::Api,
         }
     }
 

@@ -5,9 +5,8 @@ use std::fmt;
 use http::StatusCode;
 
 use super::{ExaError, ExaErrorKind, text};
+use exa_mcp_model::KeyKind;
 use exa_mcp_text::is_identifier;
-
-const KEYS_PAGE: &str = "https://dashboard.exa.ai/api-keys";
 
 impl fmt::Display for ExaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,9 +144,10 @@ impl ExaError {
                  effect."
                     .to_owned()
             }
-            ExaErrorKind::Connect => "Check the network connection, the proxy settings \
-                 (HTTPS_PROXY) and EXA_BASE_URL, then try again."
-                .to_owned(),
+            ExaErrorKind::Connect => format!(
+                "Check the network connection, the proxy settings (HTTPS_PROXY) and {}, then try again.",
+                self.key.base_url_variable()
+            ),
             ExaErrorKind::TooLarge => {
                 "Request less: fewer results, a smaller page or shorter contents.".to_owned()
             }
@@ -171,7 +171,13 @@ impl ExaError {
                 .to_owned();
         }
         let advice = match status {
-            401 => return format!("Check that EXA_API_KEY holds a valid key; see {KEYS_PAGE}."),
+            401 => {
+                let (variable, page) = (self.key.variable(), self.key.page());
+                return format!("Check that {variable} holds a valid key; see {page}.");
+            }
+            403 if self.key == KeyKind::Service => {
+                "The service key is not allowed to do this: check its permissions and your role in the team."
+            }
             403 => {
                 "The API key is not allowed to do this, or the content is blocked by Exa's policy: check \
                  the permissions of the key and your plan."
@@ -186,7 +192,10 @@ impl ExaError {
             }
             413 => "Send a smaller request.",
             400 | 422 => "Correct the request as the message says, then send it again.",
-            405 => "Check that EXA_BASE_URL points to the Exa API.",
+            405 => {
+                let variable = self.key.base_url_variable();
+                return format!("Check that {variable} points to the Exa API.");
+            }
             407 => "Check the user name and password of the proxy in HTTPS_PROXY.",
             429 => return self.wait_advice(),
             408 | 500..=599 => {

@@ -16,7 +16,7 @@ use super::{
     response_memory::{ResponseMemory, lend_response_memory},
     transport_error,
 };
-use exa_mcp_model::lock;
+use exa_mcp_model::{KeyKind, lock};
 
 /// How long an idle connection stays open. Servers close theirs after about a minute, and a POST on a
 /// connection that is being closed could not be retried.
@@ -49,8 +49,10 @@ impl ExaHttp {
     /// # Errors
     /// The base URL or the user agent is invalid.
     pub fn new(config: ExaConfig) -> Result<Self, ConfigError> {
-        if let Some(url) = &config.base_url {
-            check_base_url(url)?;
+        for kind in [KeyKind::Api, KeyKind::Service] {
+            config
+                .base_url_of(kind)
+                .map_or(Ok(()), |url| check_base_url(kind, url))?;
         }
         let user_agent =
             HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent)?;
@@ -73,10 +75,10 @@ impl ExaHttp {
         &self.inner.config
     }
 
-    /// Returns the configured base URL, or else `default`, without a trailing slash.
+    /// Returns the configured base URL for keys of this kind, or else `default`, without a trailing slash.
     #[must_use]
-    pub fn base_url(&self, default: &str) -> String {
-        let url = self.inner.config.base_url.as_ref();
+    pub fn base_url(&self, kind: KeyKind, default: &str) -> String {
+        let url = self.inner.config.base_url_of(kind);
         let base = url.map_or(default, |url| url.as_str());
         base.trim_end_matches('/').to_owned()
     }
@@ -199,9 +201,12 @@ mod tests {
     #[test]
     fn prefers_the_configured_base_url() {
         let plain = ExaHttp::new(ExaConfig::default()).unwrap();
-        assert_eq!(plain.base_url("https://api.exa.ai/"), "https://api.exa.ai");
+        let api = |http: &ExaHttp| http.base_url(KeyKind::Api, "https://api.exa.ai/");
+        assert_eq!(api(&plain), "https://api.exa.ai");
         let other = with_base("http://127.0.0.1:9/x/").unwrap();
-        assert_eq!(other.base_url("https://api.exa.ai"), "http://127.0.0.1:9/x");
+        assert_eq!(api(&other), "http://127.0.0.1:9/x");
+        let admin = "https://admin-api.exa.ai";
+        assert_eq!(other.base_url(KeyKind::Service, admin), admin);
     }
 
     #[test]

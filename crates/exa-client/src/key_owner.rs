@@ -18,6 +18,10 @@ pub enum KeyOwner {
 }
 
 impl KeyOwner {
+    /// What to do if there is no service key. It always belongs to the operator of this server.
+    pub const NO_SERVICE_KEY: &str = "No Exa service key is set, which team management needs. Create one in the settings \
+         of the team at https://dashboard.exa.ai, set EXA_SERVICE_KEY in the environment of this server, and restart it.";
+
     /// Returns what to do if there is no key.
     pub fn advice(self) -> &'static str {
         match self {

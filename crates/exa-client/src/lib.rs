@@ -10,8 +10,12 @@
 //! them. [`split_arguments`] distributes flat arguments over path, query, headers and body. [`upload`] sends a
 //! file to a pre-signed URL.
 //!
+//! Response types of generated clients are views of the JSON that was received: [`View`] reads JSON as such a type,
+//! [`AsJson`] returns it, and [`List`] and [`Entries`] read lists and maps. In requests, [`Maybe`] distinguishes an absent
+//! field from null.
+//!
 //! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it does not follow redirects, so that
-//! the API key never reaches another host.
+//! the key never reaches another host. A key has a [`KeyKind`], and is sent only to APIs that take that kind.
 //!
 //! # Example
 //!
@@ -19,7 +23,7 @@
 //! use std::{sync::Arc, time::Duration};
 //!
 //! use exa_mcp_exa_client::{
-//!     ApiKey, CallContext, ExaConfig, ExaHttp, KeyPool, Unguarded, prepare, send,
+//!     ApiKey, CallContext, ExaConfig, ExaHttp, KeyKind, KeyPool, Unguarded, prepare, send,
 //! };
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,7 +34,7 @@
 //! let context = CallContext::new(http.clone(), lease.key().clone(), timeout, Arc::new(Unguarded));
 //!
 //! // A generated client does this in its hooks.
-//! let url = format!("{}/search", http.base_url("https://api.exa.ai"));
+//! let url = format!("{}/search", http.base_url(KeyKind::Api, "https://api.exa.ai"));
 //! let mut request = http.client()?.post(url).body(r#"{"query":"rust"}"#).build()?;
 //! prepare(&context, &mut request)?;
 //! let response = send(http.client()?, &context, request).await?;
@@ -70,6 +74,7 @@ mod send;
 mod stream;
 mod text;
 mod transport_error;
+mod typed;
 mod upload;
 
 #[cfg(test)]
@@ -81,8 +86,8 @@ pub use api_key::ApiKey;
 pub use arguments::{ArgumentsError, RequestParts, split_arguments};
 pub use call::{CallError, CallFuture, unknown_operation};
 pub use circuit_breaker::{KeyCondition, KeyFault};
-pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
-pub use context::{CallContext, KeyPlacement, prepare};
+pub use config::{ConfigError, ExaConfig};
+pub use context::{CallContext, KeyPlacement, add_missing_headers, prepare};
 pub use error::{ExaError, ExaErrorKind, Quote};
 pub use exa_http::ExaHttp;
 pub use guard::{AttemptGuard, BoxFuture, RequestAttempt, Unguarded};
@@ -97,4 +102,9 @@ pub use retry::RetryPolicy;
 pub use send::send;
 pub use stream::{StreamKind, StreamOptions, StreamUpdate};
 pub use transport_error::root_cause;
+#[doc(hidden)]
+pub use typed::macro_support;
+pub use typed::{AsJson, Entries, EntriesIter, List, ListIter, View};
 pub use upload::{UploadRequest, upload};
+
+pub use exa_mcp_model::KeyKind;

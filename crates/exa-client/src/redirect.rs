@@ -38,26 +38,27 @@ pub(super) fn error(context: &CallContext, response: &Response, method: &Method)
     let status = response.status();
     let origin = |url: &Url| url.origin().ascii_serialization();
     let own = response.url();
+    let variable = context.key().kind().base_url_variable();
     let message = match target(response) {
         None => format!(
             "The Exa API at {} returned {status} without a usable location. Check \
-             EXA_BASE_URL.",
+             {variable}.",
             origin(own)
         ),
         Some(other) if other.origin() != own.origin() => format!(
             "The Exa API at {} redirected the request to {}. The redirect was not followed, because the \
-             API key must not be sent to another host. If that address is correct, set EXA_BASE_URL to it.",
+             key must not be sent to another host. If that address is correct, set {variable} to it.",
             origin(own),
             origin(&other)
         ),
         Some(_) if !keeps_method(status, method) => format!(
             "The Exa API at {} redirected a {method} request with status {status}, which would turn \
-             it into a GET, so it was not followed. Check the path in EXA_BASE_URL.",
+             it into a GET, so it was not followed. Check the path in {variable}.",
             origin(own)
         ),
         Some(_) => format!(
             "The Exa API at {} redirected the request again after {MAX_REDIRECTS} redirects. Check \
-             EXA_BASE_URL.",
+             {variable}.",
             origin(own)
         ),
     };

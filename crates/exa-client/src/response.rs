@@ -26,14 +26,16 @@ pub struct ExaResponse {
     pub status: u16,
 }
 
-impl From<ResponseValue<Value>> for ExaResponse {
-    fn from(response: ResponseValue<Value>) -> Self {
-        let in_body = response.get("requestId").and_then(Value::as_str);
-        let id = in_body.or_else(|| header_text(response.headers(), REQUEST_ID_HEADER));
+impl<T: Into<Value>> From<ResponseValue<T>> for ExaResponse {
+    fn from(response: ResponseValue<T>) -> Self {
+        let status = response.status().as_u16();
+        let in_header = header_text(response.headers(), REQUEST_ID_HEADER).map(str::to_owned);
+        let value = response.into_inner().into();
+        let in_body = value.get("requestId").and_then(Value::as_str);
         Self {
-            request_id: id.map(str::to_owned),
-            status: response.status().as_u16(),
-            value: response.into_inner(),
+            request_id: in_body.map(str::to_owned).or(in_header),
+            status,
+            value,
         }
     }
 }

@@ -94,6 +94,7 @@ async fn exchange(
             drop(guarded);
         }
         error.attempts = attempts;
+        error.key = context.key().kind();
         let is_rate_limited = error.kind == ExaErrorKind::Api(429);
         if is_rate_limited && !context.retries_rate_limits() {
             return Err(failure);
@@ -284,8 +285,9 @@ fn not_json(
     let shown = text::tidy(Some(context.key()), &shown, text::MAX_EXCERPT);
     let what = text::tidy(Some(context.key()), &what, text::MAX_EXCERPT);
     let shown = format!("{shown:?}");
+    let variable = context.key().kind().base_url_variable();
     let message = format!(
-        "The Exa API returned {name} {what}: {shown}. Check that EXA_BASE_URL points to the Exa API \
+        "The Exa API returned {name} {what}: {shown}. Check that {variable} points to the Exa API \
          and that no proxy or login page responds in its place."
     );
     (message, shown)

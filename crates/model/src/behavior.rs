@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The behavior of an operation that no spec describes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,15 +24,35 @@ pub struct OperationBehavior {
     /// How its file is uploaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload: Option<UploadOperations>,
+    /// The content that a call gets if it names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<DefaultContents>,
     /// Arguments that implement a result filter, by filter name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub filters: BTreeMap<String, String>,
     /// Whether a call without arguments is free and can be used as a health check.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub probe: bool,
+    /// Whether the response contains a secret that Exa shows only once. Such a response is never stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// How to poll the job that it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_running: Option<LongRunning>,
+}
+
+/// The content that a call gets if it names none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultContents {
+    /// The arguments that name content.
+    pub unless: Vec<String>,
+    /// The arguments that are added, for each content level.
+    pub summary: Map<String, Value>,
+    /// The same for the standard level.
+    pub standard: Map<String, Value>,
+    /// The same for the full level.
+    pub full: Map<String, Value>,
 }
 
 /// What an example call shows in addition to the required arguments.
@@ -134,6 +155,8 @@ pub enum StreamKind {
     AgentRun,
     /// The progress of a research task.
     Research,
+    /// Stored events; the response is a list of them.
+    Events,
 }
 
 /// How a streamed response of an operation is read.
@@ -143,9 +166,19 @@ pub struct Streaming {
     /// The kind of the stream.
     #[serde(rename = "form")]
     pub kind: StreamKind,
+    /// The argument that requests the stream by being given; without it, `stream: true` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
     /// The operation that reads the job if its stream breaks off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
+}
+
+impl Streaming {
+    /// Returns the argument that requests the stream.
+    pub fn argument(&self) -> &str {
+        self.with.as_deref().unwrap_or("stream")
+    }
 }
 
 /// The operations that manage the upload of a file.
@@ -177,6 +210,15 @@ pub struct LongRunning {
     /// The final states.
     #[serde(rename = "final")]
     pub final_states: Vec<String>,
+    /// The other states that the spec has. The generator reports a state that is in neither list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<String>,
+    /// The final states in which the job has failed.
+    #[serde(rename = "failed", default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_states: Vec<String>,
+    /// The fields of the response that may say why it failed; the first one with a value counts.
+    #[serde(rename = "reason", default, skip_serializing_if = "Vec::is_empty")]
+    pub reason_fields: Vec<String>,
     /// A field of the response that requires the caller to act first. While it is present, polling is useless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,

@@ -1,7 +1,7 @@
 //! Plain data types and small helpers that the generator and all layers of the server share.
 //!
-//! - Generated data: [`Operation`] with its [`OperationBehavior`], [`ToolFile`], [`PromptFile`],
-//!   [`Resources`] and [`price::PriceList`].
+//! - Generated data: [`Operation`] with its [`OperationBehavior`] and [`KeyKind`], [`ToolFile`], [`PromptFile`],
+//!   [`Resources`], [`ResponseField`] and [`price::PriceList`].
 //! - Calls: [`CallStats`], [`LimitExceeded`], [`MicroDollars`], [`Owner`] and [`Identity`].
 //! - Helpers: [`ids`], [`time`], [`envelope`], [`to_hex`] and [`lock`].
 //!
@@ -25,25 +25,31 @@ pub mod envelope;
 mod hex;
 mod identity;
 pub mod ids;
+mod job_end;
+mod key_kind;
 mod limit;
 mod money;
 mod operation;
 mod owner;
 pub mod price;
+mod price_words;
 mod prompt;
 mod resources;
+mod response_field;
 mod sync;
 pub mod time;
 mod tool;
 
 pub use behavior::{
-    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamKind, Streaming,
-    UploadOperations,
+    ArgumentCheck, DefaultContents, ExampleCall, JobLookup, LongRunning, OperationBehavior,
+    StreamKind, Streaming, UploadOperations,
 };
 pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;
+pub use job_end::JobEnd;
+pub use key_kind::KeyKind;
 pub use limit::{BudgetShortfall, LimitExceeded};
 pub use money::{JobCost, MicroDollars};
 pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
@@ -53,6 +59,7 @@ pub use prompt::{
     PromptValue,
 };
 pub use resources::{Resources, WebsetResources};
+pub use response_field::ResponseField;
 pub use sync::lock;
 pub use tool::{
     AlternativeOperation, ArgumentMapping, NamedToolPlan, ToolDefinition, ToolFile, ToolHints,

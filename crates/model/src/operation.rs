@@ -1,16 +1,20 @@
 //! The operations of the Exa API, as the generator writes them.
 
-use crate::{EmbeddedJson, OperationBehavior};
+use crate::{EmbeddedJson, KeyKind, OperationBehavior};
 
 /// An API of Exa.
 #[derive(Debug)]
 pub struct Api {
-    /// `search` or `websets`.
+    /// Its name in `surface.yaml`, for example `search`.
     pub name: &'static str,
     /// Scheme and host of the public API.
     pub base_url: &'static str,
     /// The version of the spec.
     pub version: &'static str,
+    /// The kind of key that it takes.
+    pub key: KeyKind,
+    /// Whether only the local user and admins may see and call its operations.
+    pub admin_only: bool,
 }
 
 /// One operation of the Exa API.

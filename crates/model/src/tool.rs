@@ -94,6 +94,24 @@ impl ToolPlan {
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Dispatcher { .. } | Self::Toolhost { .. })
     }
+
+    /// Returns the names of all operations that calls may execute.
+    pub fn operations(&self) -> Vec<&str> {
+        match self {
+            Self::Dispatcher { operations } => operations.iter().map(String::as_str).collect(),
+            Self::Toolhost { entries } => entries
+                .iter()
+                .filter_map(|entry| entry.operation.as_deref())
+                .collect(),
+            Self::Operation { operation } => vec![operation],
+            Self::Named(plan) => {
+                let instead = plan.instead.as_ref().map(|other| other.operation.as_str());
+                instead.into_iter().chain([&*plan.operation]).collect()
+            }
+            Self::Suggest { read, add } => read.iter().chain(add).map(String::as_str).collect(),
+            Self::Note => Vec::new(),
+        }
+    }
 }
 
 /// An operation of a toolhost.

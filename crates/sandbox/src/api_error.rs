@@ -1,9 +1,9 @@
-//! Errors of the API and their two JSON formats: the search and websets APIs use a flat object, the
-//! agent APIs an envelope.
+//! Errors of the API and their JSON formats, which differ by API.
 
 use exa_mcp_model::ArgumentLocation;
 use serde_json::{Value, json};
 
+use crate::error_tags::{PAYMENT_REQUIRED, add_payment_challenge};
 use crate::json::set;
 use crate::time::iso;
 
@@ -11,13 +11,13 @@ use crate::time::iso;
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,
-    /// `tag` of the flat format, `code` of the envelope.
+    /// `tag` of the flat formats, `code` of the envelope; empty if the API sends none.
     pub(crate) tag: String,
     pub(crate) message: String,
     pub(crate) issues: Vec<ValidationIssue>,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Set if the request never reached the API behind the path; such errors are always flat.
-    pub(crate) always_flat: bool,
+    /// Set if the request never reached the API behind the path; such errors have the standard format.
+    pub(crate) from_gateway: bool,
 }
 
 /// One invalid argument of a request.
@@ -32,17 +32,24 @@ pub(crate) struct ValidationIssue {
 /// The JSON format of an error body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorFormat {
-    Flat,
-    Envelope,
+    /// `{requestId, error, tag}`.
+    Standard,
+    /// `{error: {type, code, message}, requestId}`.
+    Agent,
+    /// The standard fields and `{message, statusCode, timestamp, path}`.
+    Websets,
+    /// `{error}`.
+    Team,
 }
 
 impl ErrorFormat {
     /// Returns the format of the API that serves `path`.
     pub(crate) fn for_path(path: &str) -> ErrorFormat {
-        if path == "/agent" || path.starts_with("/agent/") {
-            ErrorFormat::Envelope
-        } else {
-            ErrorFormat::Flat
+        match path.split('/').nth(1) {
+            Some("agent") => ErrorFormat::Agent,
+            Some("websets") => ErrorFormat::Websets,
+            Some("team-management") => ErrorFormat::Team,
+            _ => ErrorFormat::Standard,
         }
     }
 }
@@ -62,12 +69,12 @@ impl ApiError {
             message: message.into(),
             issues: Vec::new(),
             headers: Vec::new(),
-            always_flat: false,
+            from_gateway: false,
         }
     }
 
-    pub(crate) fn flat(mut self) -> Self {
-        self.always_flat = true;
+    pub(crate) fn at_gateway(mut self) -> Self {
+        self.from_gateway = true;
         self
     }
 
@@ -101,39 +108,43 @@ impl ApiError {
 
     /// Returns the JSON body.
     pub(crate) fn body(&self, format: ErrorFormat, context: &ErrorContext<'_>) -> Value {
-        let issues: Vec<Value> = self.issues.iter().map(ValidationIssue::to_json).collect();
         match format {
-            ErrorFormat::Flat => {
-                let mut body = json!({
-                    "requestId": context.request_id,
-                    "error": self.message,
-                    "tag": self.tag,
-                    "statusCode": self.status,
-                    "path": context.path,
-                    "timestamp": iso(context.now),
-                });
-                if !issues.is_empty() {
-                    set(&mut body, "issues", issues);
-                }
+            ErrorFormat::Standard => self.flat_body(&self.message, context),
+            ErrorFormat::Websets => {
+                let mut body = self.flat_body(self.reason(), context);
+                set(&mut body, "message", self.message.as_str());
+                set(&mut body, "statusCode", self.status);
+                set(&mut body, "timestamp", iso(context.now));
+                set(&mut body, "path", context.path);
                 body
             }
-            ErrorFormat::Envelope => {
-                let detail = if issues.is_empty() {
-                    Value::Null
-                } else {
-                    json!({ "issues": issues })
-                };
-                json!({
-                    "error": {
-                        "type": self.error_type(),
-                        "code": self.tag,
-                        "message": self.message,
-                        "detail": detail,
-                    },
-                    "requestId": context.request_id,
-                })
-            }
+            ErrorFormat::Agent => self.envelope(context),
+            ErrorFormat::Team => json!({ "error": self.message }),
         }
+    }
+
+    fn flat_body(&self, error: &str, context: &ErrorContext<'_>) -> Value {
+        let mut body = json!({ "requestId": context.request_id, "error": error });
+        if !self.tag.is_empty() {
+            set(&mut body, "tag", self.tag.as_str());
+        }
+        if self.tag == PAYMENT_REQUIRED {
+            add_payment_challenge(&mut body, context.path);
+        }
+        body
+    }
+
+    fn envelope(&self, context: &ErrorContext<'_>) -> Value {
+        let mut error = json!({
+            "type": self.error_type(),
+            "code": self.code(),
+            "message": self.message,
+        });
+        if !self.issues.is_empty() {
+            let issues: Value = self.issues.iter().map(ValidationIssue::to_json).collect();
+            set(&mut error, "detail", json!({ "issues": issues }));
+        }
+        json!({ "error": error, "requestId": context.request_id })
     }
 
     /// `error.type` of the envelope.
@@ -141,10 +152,31 @@ impl ApiError {
         match self.status {
             401..=403 => "AUTHENTICATION_ERROR",
             404 => "NOT_FOUND",
+            409 => "CONFLICT",
             429 => "RATE_LIMIT_ERROR",
             500.. => "SERVER_ERROR",
             _ => "INVALID_REQUEST",
         }
+    }
+
+    /// `error.code` of the envelope, which is more specific about some arguments.
+    fn code(&self) -> &str {
+        let is_about = |name: &str| self.issues.iter().any(|issue| issue.is_about(name));
+        match self.tag.as_str() {
+            "INVALID_REQUEST_BODY" if is_about("outputSchema") => "INVALID_OUTPUT_SCHEMA",
+            "INVALID_REQUEST_BODY" if is_about("dataSources") => "INVALID_DATA_SOURCE",
+            "INVALID_REQUEST_BODY" | "INVALID_REQUEST_QUERY" => "INVALID_REQUEST",
+            "INVALID_JSON_SCHEMA" => "INVALID_OUTPUT_SCHEMA",
+            "" => self.error_type(),
+            tag => tag,
+        }
+    }
+
+    /// Returns the reason phrase of the status.
+    fn reason(&self) -> &'static str {
+        let status = axum::http::StatusCode::from_u16(self.status).ok();
+        let reason = status.and_then(|status| status.canonical_reason());
+        reason.unwrap_or("Error")
     }
 }
 
@@ -159,6 +191,11 @@ impl ValidationIssue {
             path: path.into(),
             message: message.into(),
         }
+    }
+
+    /// Whether the issue concerns the argument or a part of it.
+    fn is_about(&self, name: &str) -> bool {
+        self.path.split('.').next() == Some(name)
     }
 
     fn sentence(&self) -> String {

@@ -8,6 +8,10 @@ use crate::{json, time};
 /// The response of a handler, or the error that the client receives.
 pub(crate) type ApiResult = Result<ApiResponse, ApiError>;
 
+/// Returns the arguments in the body of a `POST` to a path, or the error that the operation would return.
+pub(crate) type BodyParser<'a> =
+    dyn Fn(&str, &Map<String, Value>) -> Result<Map<String, Value>, ApiError> + 'a;
+
 /// A request whose arguments match the operation's input schema.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -17,6 +21,10 @@ pub(crate) struct Call {
     pub(crate) host: String,
     /// Whether the client accepts `text/event-stream`.
     pub(crate) wants_events: bool,
+    /// The tokens of the `Exa-Beta` header.
+    pub(crate) betas: Vec<String>,
+    /// The `Last-Event-ID` header.
+    pub(crate) last_event_id: Option<String>,
     pub(crate) request_id: String,
 }
 
@@ -48,6 +56,12 @@ impl ApiResponse {
     pub(crate) fn created(value: Value) -> ApiResult {
         Ok(ApiResponse::Json { status: 201, value })
     }
+}
+
+/// Returns a page of a list, with the `object` field that the newer APIs add.
+pub(crate) fn list_response(mut page: Value) -> ApiResult {
+    json::set(&mut page, "object", "list");
+    ApiResponse::ok(page)
 }
 
 impl Call {
@@ -111,13 +125,11 @@ impl Call {
 
     /// Rejects the request unless it carries the beta token.
     pub(crate) fn require_beta(&self, token: &str, feature: &str) -> Result<(), ApiError> {
-        if self.texts("betas").contains(&token) {
+        if self.betas.iter().any(|sent| sent == token) {
             return Ok(());
         }
-        Err(ApiError::new(
-            400,
-            "BETA_HEADER_REQUIRED",
-            format!("{feature} needs the beta token {token} in the Exa-Beta header"),
-        ))
+        Err(ApiError::invalid(format!(
+            "{feature} needs the beta token {token} in the Exa-Beta header"
+        )))
     }
 }

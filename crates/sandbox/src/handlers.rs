@@ -1,41 +1,76 @@
 //! The table of handlers: the only module that names operations.
 
-use crate::agent::{backtests, monitors as agent_monitors, runs};
-use crate::call::{ApiResult, Call};
-use crate::state::Account;
+use crate::agent::{backtests, monitors as agent_monitors, run_events, runs};
+use crate::call::{ApiResult, BodyParser, Call};
+use crate::search_monitors::{self, batch as monitor_batch, runs as monitor_runs};
+use crate::state::{Account, SandboxState};
 use crate::websets::{
-    enrichments, events, imports, items, monitors, preview, searches, webhooks, webset,
+    enrichments, events, imports, items, monitors, preview, searches, team, webhooks, webset,
 };
-use crate::{research, search, search_monitors};
+use crate::{batches, research, search, team_keys};
 
-/// Executes an operation on an account.
-pub(crate) type Handler = fn(&mut Account, &Call) -> ApiResult;
+/// The implementation of an operation.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// Works on the account of the API key.
+    Account(fn(&mut Account, &Call) -> ApiResult),
+    /// Works on the account, and parses the bodies of other operations.
+    Nested(fn(&mut Account, &Call, &BodyParser<'_>) -> ApiResult),
+    /// Works on all accounts of the team.
+    Team(fn(&mut SandboxState, &Call) -> ApiResult),
+    /// Rejects every request: the operation is retired, unless the sandbox still serves it.
+    Retired(fn(&mut Account, &Call) -> ApiResult),
+}
+
+/// Whether a request without a key may be paid for instead.
+pub(crate) fn is_payable(operation: &str) -> bool {
+    matches!(operation, "search" | "get_contents")
+}
 
 /// Returns the hand-written handler of an operation, if there is one.
 pub(crate) fn handler_for(operation: &str) -> Option<Handler> {
+    let handler = match operation {
+        "batches.create" => return Some(Handler::Nested(batches::create)),
+        "team.keys.create" => return Some(Handler::Team(team_keys::create)),
+        "team.keys.list" => return Some(Handler::Team(team_keys::list)),
+        "team.keys.get" => return Some(Handler::Team(team_keys::get)),
+        "team.keys.update" => return Some(Handler::Team(team_keys::update)),
+        "team.keys.delete" => return Some(Handler::Team(team_keys::delete)),
+        "team.keys.usage" => return Some(Handler::Team(team_keys::usage)),
+        "research.create" => return Some(Handler::Retired(research::create)),
+        "research.get" => return Some(Handler::Retired(research::get)),
+        "research.list" => return Some(Handler::Retired(research::list)),
+        other => account_handler(other)?,
+    };
+    Some(Handler::Account(handler))
+}
+
+fn account_handler(operation: &str) -> Option<fn(&mut Account, &Call) -> ApiResult> {
     Some(match operation {
         "search" => search::search,
         "find_similar" => search::find_similar,
         "get_contents" => search::get_contents,
         "answer" => search::answer,
-        "research.create" => research::create,
-        "research.get" => research::get,
-        "research.list" => research::list,
         "search_monitors.create" => search_monitors::create,
         "search_monitors.get" => search_monitors::get,
         "search_monitors.list" => search_monitors::list,
         "search_monitors.update" => search_monitors::update,
         "search_monitors.delete" => search_monitors::delete,
         "search_monitors.trigger" => search_monitors::trigger,
-        "search_monitors.runs.list" => search_monitors::list_runs,
-        "search_monitors.runs.get" => search_monitors::get_run,
+        "search_monitors.batch" => monitor_batch::run,
+        "search_monitors.runs.list" => monitor_runs::list,
+        "search_monitors.runs.get" => monitor_runs::get,
+        "batches.get" => batches::get,
+        "batches.list" => batches::list,
+        "batches.cancel" => batches::cancel,
+        "batches.delete" => batches::delete,
         "agent.runs.create" => runs::create,
         "agent.runs.get" => runs::get,
         "agent.runs.list" => runs::list,
         "agent.runs.cancel" => runs::cancel,
         "agent.runs.stop" => runs::stop,
         "agent.runs.delete" => runs::delete,
-        "agent.runs.events.list" => runs::list_events,
+        "agent.runs.events.list" => run_events::list,
         "agent.monitors.create" => agent_monitors::create,
         "agent.monitors.get" => agent_monitors::get,
         "agent.monitors.list" => agent_monitors::list,
@@ -83,6 +118,7 @@ pub(crate) fn handler_for(operation: &str) -> Option<Handler> {
         "webhooks.list_attempts" => webhooks::list_attempts,
         "events.list" => events::list,
         "events.get" => events::get,
+        "teams.me" => team::me,
         _ => return None,
     })
 }

@@ -26,6 +26,19 @@ pub(crate) fn request_id(hash: u64) -> String {
     format!("{hash:016x}{:016x}", mix(hash))
 }
 
+/// Returns a UUID.
+pub(crate) fn uuid(hash: u64) -> String {
+    let (high, low) = (hash, mix(hash));
+    format!(
+        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xfff,
+        low >> 52,
+        low & 0xffff_ffff_ffff
+    )
+}
+
 /// Returns a secret such as `whsec_…`.
 pub(crate) fn secret(hash: u64) -> String {
     format!("whsec_{hash:016x}{:016x}", mix(hash))

@@ -34,6 +34,11 @@ pub(crate) fn metadata(value: &Value) -> Value {
     metadata.unwrap_or_else(|| Value::Object(serde_json::Map::new()))
 }
 
+/// Whether a field is present, and neither null nor false.
+pub(crate) fn is_given(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
+}
+
 /// Converts a JSON number to a count; fractions are cut off.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {

@@ -13,15 +13,15 @@
 //! * `state/` holds the state: a clock, a schedule of future steps, one account per API key.
 //! * `corpus/` generates pages, companies, people and values; `sample` generates a value for any JSON
 //!   Schema.
-//! * `search/`, `websets/`, `agent/`, `research` and `search_monitors` implement the operations;
-//!   `handlers` maps operation names to them.
+//! * `search/`, `websets/`, `agent/`, `search_monitors/`, `batches/`, `team_keys/` and `research` implement
+//!   the operations; `handlers` maps operation names to them.
 //!
 //! An operation without a handler returns a sample of its output schema. A handler whose operation is
 //! no longer in the spec is not reachable.
 //!
 //! Work that takes time at Exa takes time here too, on the sandbox's own clock, which
 //! `POST /sandbox/clock` can advance or freeze. Text that contains `sandbox-fail` makes agent runs,
-//! research tasks and monitor runs fail.
+//! monitor runs, webset searches, enrichments and items of batches fail.
 //!
 //! # Example
 //!
@@ -52,8 +52,10 @@
 
 mod agent;
 mod api_error;
+mod batches;
 mod call;
 mod corpus;
+mod error_tags;
 mod handlers;
 mod http;
 mod ids;
@@ -66,6 +68,7 @@ mod search;
 mod search_monitors;
 mod spec;
 mod state;
+mod team_keys;
 mod time;
 mod websets;
 
@@ -89,6 +92,8 @@ pub struct Options {
     pub time_scale: f64,
     /// Seed of all generated data and ids.
     pub seed: u64,
+    /// Whether the research API is served. Exa has retired it: without this, it returns 410.
+    pub with_research: bool,
 }
 
 impl Default for Options {
@@ -97,6 +102,7 @@ impl Default for Options {
             require_key: true,
             time_scale: 1.0,
             seed: 0,
+            with_research: false,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Research tasks: pending, running, completed or failed.
+//! Research tasks: pending, running, completed or failed. Exa has retired this API, so a sandbox serves it
+//! only on request.
 
 use serde_json::{Value, json};
 
@@ -128,6 +129,12 @@ impl ResearchTask {
         self.finished = Some(now);
         self.add_event("research-output", now, json!({ "output": output }));
     }
+}
+
+/// The error of every request to the retired API.
+pub(crate) fn retired() -> ApiError {
+    let message = "The research API is retired. Use agent runs, or search with type deep.";
+    ApiError::new(410, "RESEARCH_RETIRED", message)
 }
 
 /// Advances a task by one stage.

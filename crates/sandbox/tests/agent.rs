@@ -1,4 +1,4 @@
-//! Agent runs, agent monitors, backtests and research.
+//! Agent runs, agent monitors and backtests.
 
 use serde_json::{Value, json};
 
@@ -20,9 +20,13 @@ async fn run_completes() {
         .await;
     assert!(created["id"].as_str().unwrap().starts_with("agent_run_"));
     assert_eq!(
-        (created["status"].as_str(), &created["output"]),
-        (Some("queued"), &Value::Null)
+        (
+            created["status"].as_str(),
+            created["output"]["text"].as_str()
+        ),
+        (Some("queued"), Some(""))
     );
+    assert_eq!(created["costDollars"]["total"], 0.0);
     assert_eq!(created["request"]["metadata"]["a"], "b");
     let id = json!({ "runId": created["id"] });
     client.advance(500).await;
@@ -81,7 +85,16 @@ async fn run_completes() {
                 json!({ "query": "x", "previousRunId": "agent_run_x" })
             )
             .await,
-        (404, "RUN_NOT_FOUND".into())
+        (404, "PREVIOUS_RUN_NOT_FOUND".into())
+    );
+    assert_eq!(
+        client
+            .fails(
+                "agent.runs.create",
+                json!({ "query": "x", "previousRunId": next["id"] })
+            )
+            .await,
+        (400, "PREVIOUS_RUN_NOT_COMPLETED".into())
     );
     assert_eq!(
         client.ok("agent.runs.delete", id.clone()).await["deleted"],
@@ -124,23 +137,19 @@ async fn runs_can_be_cancelled_stopped_and_fail() {
         client.ok("agent.runs.get", id.clone()).await["status"],
         "running"
     );
-    assert_eq!(
-        client.fails("agent.runs.stop", id.clone()).await,
-        (400, "BETA_HEADER_REQUIRED".into())
-    );
-    client
-        .ok(
-            "agent.runs.stop",
-            json!({ "runId": long["id"], "betas": [EFFORT] }),
-        )
-        .await;
+    client.ok("agent.runs.stop", id.clone()).await;
     client.advance(1_000).await;
-    let stopped = client.ok("agent.runs.get", id).await;
+    let stopped = client.ok("agent.runs.get", id.clone()).await;
     assert_eq!(
         (stopped["status"].as_str(), stopped["stopReason"].as_str()),
         (Some("completed"), Some("stopped"))
     );
     assert!(stopped["output"]["text"].is_string());
+    assert_eq!(
+        client.ok("agent.runs.stop", id).await,
+        stopped,
+        "an ended run does not change"
+    );
     let short = client
         .ok(
             "agent.runs.create",
@@ -153,9 +162,8 @@ async fn runs_can_be_cancelled_stopped_and_fail() {
                 "agent.runs.stop",
                 json!({ "runId": short["id"], "betas": [EFFORT] })
             )
-            .await
-            .0,
-        400
+            .await,
+        (400, "INVALID_REQUEST".into())
     );
 
     let failing = client
@@ -167,7 +175,98 @@ async fn runs_can_be_cancelled_stopped_and_fail() {
         .await;
     assert_eq!(
         (failed["status"].as_str(), failed["error"]["code"].as_str()),
-        (Some("failed"), Some("RUN_FAILED"))
+        (Some("failed"), Some("SERVER_ERROR"))
+    );
+}
+
+#[tokio::test]
+async fn budgets_and_data_sources_are_checked_and_charged() {
+    let server = Server::start().await;
+    let client = server.client();
+    for (effort, budget) in [
+        ("low", json!({ "maxCostDollars": 2 })),
+        ("xhigh", json!({ "maxCostDollars": 2 })),
+        ("auto", json!({ "maxDurationSeconds": 600 })),
+    ] {
+        let args = json!({ "query": "x", "effort": effort, "budget": budget });
+        let refused = client.fails("agent.runs.create", args).await;
+        assert_eq!(
+            refused,
+            (400, "INVALID_REQUEST".into()),
+            "{effort} {budget}"
+        );
+    }
+    let unknown = json!({ "query": "x", "dataSources": [{ "provider": "gossip" }] });
+    let refused = client.fails("agent.runs.create", unknown).await;
+    assert_eq!(refused, (400, "INVALID_DATA_SOURCE".into()));
+    let args = json!({ "query": "x", "effort": "low",
+        "dataSources": [{ "provider": "similarweb" }, { "provider": "jinko" }] });
+    let run = client.ok("agent.runs.create", args).await;
+    client.advance(10_000).await;
+    let run = client
+        .ok("agent.runs.get", json!({ "runId": run["id"] }))
+        .await;
+    assert_eq!(run["costDollars"]["total"], 0.33);
+    assert_eq!(run["costDollars"]["dataSources"]["similarweb"], 0.3);
+    assert_eq!(run["usage"]["dataSources"]["jinko"], 1);
+    let mut reasons = std::collections::BTreeSet::new();
+    for number in 0..8 {
+        let query = format!("subject {number}");
+        let args = json!({ "query": query, "budget": { "maxCostDollars": 4 } });
+        let run = client.ok("agent.runs.create", args).await;
+        client.advance(10_000).await;
+        let run = client
+            .ok("agent.runs.get", json!({ "runId": run["id"] }))
+            .await;
+        assert!(run["costDollars"]["total"].as_f64().unwrap() <= 4.0);
+        reasons.insert(run["stopReason"].as_str().map(str::to_owned));
+    }
+    let both = [None, Some("budget_reached".to_owned())];
+    assert_eq!(
+        reasons,
+        both.into_iter().collect(),
+        "some runs reach their budget"
+    );
+}
+
+#[tokio::test]
+async fn events_are_replayed_after_the_last_one_seen() {
+    let server = Server::start().await;
+    let client = server.client();
+    let run = client
+        .ok("agent.runs.create", json!({ "query": "x" }))
+        .await;
+    client.advance(1_500).await;
+    let path = format!("/agent/runs/{}/events", run["id"].as_str().unwrap());
+    let replay = client.clone().header("accept", "text/event-stream");
+    let ids = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("id: "));
+        lines.map(str::to_owned).collect()
+    };
+    let so_far = ids(&replay.send("GET", &path, None).await.text());
+    assert!(so_far.len() >= 2, "{so_far:?}");
+    client.advance(10_000).await;
+    let listed = client
+        .ok("agent.runs.events.list", json!({ "runId": run["id"] }))
+        .await;
+    let all: Vec<&str> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids(&replay.send("GET", &path, None).await.text()), all);
+    let seen = so_far.last().unwrap();
+    let after = |id: &str| replay.clone().header("last-event-id", id);
+    let rest = after(seen).send("GET", &path, None).await;
+    assert!(rest.headers["content-type"].starts_with("text/event-stream"));
+    assert_eq!([so_far.clone(), ids(&rest.text())].concat(), all);
+    let last = all.last().unwrap();
+    assert_eq!(after(last).send("GET", &path, None).await.text(), "");
+    let unknown = after("made-up").send("GET", &path, None).await;
+    assert_eq!(
+        (unknown.status, unknown.tag()),
+        (400, "INVALID_REQUEST".into())
     );
 }
 
@@ -183,7 +282,7 @@ async fn max_effort_requires_beta_token() {
         .await;
     assert_eq!(
         (refused.status, refused.tag()),
-        (400, "BETA_HEADER_REQUIRED".into())
+        (400, "INVALID_REQUEST".into())
     );
     assert!(
         refused.json()["error"]["message"]
@@ -327,7 +426,7 @@ async fn agent_monitors_require_beta_token() {
     plain.as_object_mut().unwrap().remove("betas");
     assert_eq!(
         client.fails("agent.monitors.create", plain.clone()).await,
-        (400, "BETA_HEADER_REQUIRED".into())
+        (400, "INVALID_REQUEST".into())
     );
     plain.as_object_mut().unwrap().remove("cadence");
     assert_eq!(
@@ -345,7 +444,7 @@ async fn agent_monitors_require_beta_token() {
     ] {
         assert_eq!(
             client.fails(name, json!({ "monitorId": "x" })).await,
-            (400, "BETA_HEADER_REQUIRED".into()),
+            (400, "INVALID_REQUEST".into()),
             "{name}"
         );
     }
@@ -416,6 +515,13 @@ async fn backtests_complete_and_expire() {
     let client = server.client();
     let mut args = monitor();
     args.as_object_mut().unwrap().remove("cadence");
+    for (name, day) in [("startTime", "2026-01-01"), ("endTime", "2026-02-01")] {
+        let one = with(args.clone(), name, format!("{day}T00:00:00Z"));
+        let refused = client.fails("agent.monitors.backtests.create", one).await;
+        assert_eq!(refused.0, 400, "only {name}");
+    }
+    args["startTime"] = "2026-01-01T00:00:00Z".into();
+    args["endTime"] = "2026-02-01T00:00:00Z".into();
     let created = client
         .ok("agent.monitors.backtests.create", args.clone())
         .await;
@@ -439,71 +545,10 @@ async fn backtests_complete_and_expire() {
         client
             .fails(
                 "agent.monitors.backtests.create",
-                with(args, "startTime", "2026-01-01T00:00:00Z")
+                with(args, "startTime", "2026-03-01T00:00:00Z")
             )
             .await
             .0,
         400
-    );
-}
-
-#[tokio::test]
-async fn research_completes() {
-    let server = Server::start().await;
-    let client = server.client();
-    let schema = json!({ "type": "object", "required": ["best"], "properties": { "best": { "type": "string" } } });
-    let created = client.ok("research.create", json!({ "instructions": "Compare heat pumps", "outputSchema": schema, "model": "exa-research-pro" })).await;
-    assert_eq!(
-        (created["status"].as_str(), created["model"].as_str()),
-        (Some("pending"), Some("exa-research-pro"))
-    );
-    client.advance(1_000).await;
-    let running = client
-        .ok(
-            "research.get",
-            json!({ "researchId": created["researchId"], "events": true }),
-        )
-        .await;
-    assert_eq!(running["status"], "running");
-    let seen = running["events"].as_array().unwrap().len();
-    client.advance(5_000).await;
-    let done = client
-        .ok(
-            "research.get",
-            json!({ "researchId": created["researchId"], "events": true }),
-        )
-        .await;
-    assert_eq!(done["status"], "completed");
-    assert!(done["events"].as_array().unwrap().len() > seen);
-    assert!(done["output"]["parsed"]["best"].is_string());
-    assert_eq!(
-        serde_json::from_str::<Value>(done["output"]["content"].as_str().unwrap()).unwrap(),
-        done["output"]["parsed"]
-    );
-    let plain = client
-        .ok(
-            "research.get",
-            json!({ "researchId": created["researchId"] }),
-        )
-        .await;
-    assert!(plain.get("events").is_none());
-    let failing = client
-        .ok("research.create", json!({ "instructions": "sandbox-fail" }))
-        .await;
-    client.advance(5_000).await;
-    let list = client.ok("research.list", json!({ "limit": 1 })).await;
-    assert_eq!(
-        (
-            &list["data"][0]["researchId"],
-            list["data"][0]["status"].as_str()
-        ),
-        (&failing["researchId"], Some("failed"))
-    );
-    assert_eq!(list["hasMore"], true);
-    assert_eq!(
-        client
-            .fails("research.get", json!({ "researchId": "research_x" }))
-            .await,
-        (404, "NOT_FOUND".into())
     );
 }

@@ -30,7 +30,7 @@ async fn status_fault_has_matching_error_body() {
         .await;
     assert_eq!(
         (by_query.status, by_query.tag()),
-        (503, "INTERNAL_ERROR".into())
+        (503, "SERVICE_OVERLOADED".into())
     );
     let credits = server
         .client()

@@ -8,16 +8,22 @@
 )]
 
 mod agent;
+mod batches;
 mod control;
+mod errors;
 mod every_operation;
 mod faults;
 mod rejections;
+mod research;
 mod search;
+mod search_fields;
 mod search_monitors;
 mod spec_changes;
 mod streams;
 mod support;
+mod team;
 mod websets;
+mod websets_fields;
 mod websets_imports;
 mod websets_monitors;
 mod websets_parts;

@@ -58,7 +58,15 @@ async fn answers_stream_in_chunks() {
     let (text, chunks) = chunks(&response);
     assert_eq!(text, whole["answer"]);
     assert!(chunks.len() > 3);
-    assert_eq!(chunks.last().unwrap()["citations"], whole["citations"]);
+    let part = |name: &str| {
+        chunks
+            .iter()
+            .find(|chunk| chunk.get(name).is_some())
+            .unwrap()
+    };
+    assert_eq!(part("citations")["citations"], whole["citations"]);
+    assert_eq!(part("costDollars")["costDollars"], whole["costDollars"]);
+    assert!(part("costDollars")["requestId"].is_string());
 }
 
 #[tokio::test]
@@ -73,13 +81,21 @@ async fn searches_stream_in_chunks() {
         .await;
     let (text, chunks) = chunks(&response);
     assert!(text.starts_with("Heat pumps"));
-    assert_eq!(
-        chunks.last().unwrap()["citations"]
-            .as_array()
-            .unwrap()
-            .len(),
-        3
+    let types: Vec<&str> = chunks
+        .iter()
+        .map(|chunk| chunk["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(types[types.len() - 3..], ["grounding", "results", "done"]);
+    assert!(
+        types[..types.len() - 3]
+            .iter()
+            .all(|name| *name == "text-delta")
     );
+    let results = &chunks[chunks.len() - 2]["results"];
+    assert_eq!(results.as_array().unwrap().len(), 3);
+    let done = chunks.last().unwrap();
+    assert_eq!(done["output"]["content"], text);
+    assert_eq!(done["costDollars"]["total"], 0.007);
 }
 
 #[tokio::test]
@@ -100,7 +116,7 @@ async fn agent_run_stream_lasts_until_completion() {
         .collect();
     assert_eq!(names[..2], ["agent_run.created", "agent_run.started"]);
     assert_eq!(names.last(), Some(&"agent_run.completed"));
-    assert!(names.contains(&"source.added"));
+    assert!(names.contains(&"agent_run.source.added"));
     let last: Value = serde_json::from_str(&events.last().unwrap().2).unwrap();
     assert_eq!(last["status"], "completed");
     assert!(last["output"]["text"].is_string());
@@ -125,6 +141,7 @@ async fn agent_run_stream_lasts_until_completion() {
 async fn research_stream_lasts_until_completion() {
     let server = Server::with(Options {
         time_scale: 20.0,
+        with_research: true,
         ..Options::default()
     })
     .await;

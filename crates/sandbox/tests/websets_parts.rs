@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::{Server, merged};
 use crate::websets::{ids, webset};
 
 #[tokio::test]
@@ -67,11 +67,10 @@ async fn enrichments_fill_in_values() {
         );
     }
     let args = |more: Value| {
-        let mut args = json!({ "websetId": id, "enrichmentId": later["id"] });
-        args.as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        args
+        merged(
+            json!({ "websetId": id, "enrichmentId": later["id"] }),
+            &more,
+        )
     };
     let updated = client
         .ok(

@@ -23,6 +23,7 @@ pub mod chars;
 mod identifier;
 pub mod sanitize;
 pub mod similar_names;
+pub mod similar_paths;
 pub mod surrogates;
 pub mod tokens;
 

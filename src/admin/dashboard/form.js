@@ -2,7 +2,7 @@
 
 import { make } from "./dom.js";
 
-function labelled(label, input, hint) {
+function labeled(label, input, hint) {
   const note = hint ? make("span", { class: "hint", id: `${input.id}-hint` }, hint) : null;
   if (note) input.setAttribute("aria-describedby", note.id);
   return make("div", { class: "field" }, make("label", { for: input.id }, label), input, note);
@@ -11,7 +11,7 @@ function labelled(label, input, hint) {
 /** A text field; empty is `null`. */
 export function text(label, attributes, hint) {
   const input = make("input", { type: "text", spellcheck: "false", ...attributes });
-  return { input, line: labelled(label, input, hint), value: () => input.value.trim() || null };
+  return { input, line: labeled(label, input, hint), value: () => input.value.trim() || null };
 }
 
 /** A selection; `options` are pairs of value and text. */
@@ -20,7 +20,7 @@ export function select(label, id, options, chosen) {
     make("option", { value, selected: value === chosen }, text),
   );
   const input = make("select", { id }, ...items);
-  return { input, line: labelled(label, input), value: () => input.value };
+  return { input, line: labeled(label, input), value: () => input.value };
 }
 
 /** A time in the local time zone; empty is `null`. */
@@ -28,7 +28,7 @@ export function time(label, id, hint, iso) {
   const input = make("input", { type: "datetime-local", id });
   if (iso) input.value = local(new Date(iso));
   const value = () => (input.value ? new Date(input.value).toISOString() : null);
-  return { input, line: labelled(label, input, hint), value };
+  return { input, line: labeled(label, input, hint), value };
 }
 
 function local(at) {
@@ -69,7 +69,7 @@ function number(name, label, step, own, effective) {
     placeholder: fallback,
   });
   const value = () => (input.value === "" ? null : Number(input.value));
-  return { name, line: labelled(label, input), value };
+  return { name, line: labeled(label, input), value };
 }
 
 function tools(own, effective) {

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::client;
 use super::input::RawResponse;
+use super::input_responses::InputExchange;
 use super::run::notify_status;
 use super::worker::TaskWorker;
 use super::{TaskRecord, TaskUpdate, Tools};
@@ -85,13 +86,14 @@ impl<T: Tools> TaskClient<T> {
                 return Err(InputError::Failed("the store is not available".to_owned()));
             }
         }
-        tasks.notify_input_change(id);
+        let exchange = InputExchange { tasks };
+        exchange.notify_input_change(id);
         let response = tokio::select! {
             biased;
             response = self.stored_response(&key) => response,
             () = sleep_until(self.deadline) => {
                 let timed_out = [(key.clone(), Err(InputError::TimedOut))];
-                let _ = tasks.respond(owner, id, timed_out).await;
+                let _ = exchange.respond(owner, id, timed_out).await;
                 Err(InputError::TimedOut)
             }
         };
@@ -129,9 +131,10 @@ impl<T: Tools> TaskClient<T> {
     /// Waits until the response to a request is stored.
     async fn stored_response(&self, key: &str) -> RawResponse {
         let TaskWorker { tasks, owner, .. } = &*self.worker;
-        let id = self.worker.id();
+        let (id, exchange) = (self.worker.id(), InputExchange { tasks });
         loop {
-            let change = tasks.next_input_change(id).ok_or(InputError::Cancelled)?;
+            let change = exchange.next_input_change(id);
+            let change = change.ok_or(InputError::Cancelled)?;
             match tasks.shared.task_store.get(owner, id).await {
                 Ok(Some(record)) if tasks.is_ours(&record) => {
                     if let Some(response) = record.input.response(key) {

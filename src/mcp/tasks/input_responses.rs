@@ -22,15 +22,20 @@ use exa_mcp_store::StoreError;
 /// How often the store is checked for changes of other processes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-impl<T: Tools> Tasks<T> {
+/// Exchanges the input requests of tasks for the responses of their clients.
+pub(super) struct InputExchange<'a, T> {
+    pub(super) tasks: &'a Tasks<T>,
+}
+
+impl<T: Tools> InputExchange<'_, T> {
     /// Stores the responses of a client of 2026-07-28; ignores those that were not requested.
-    pub(in super::super) async fn update(
+    pub(super) async fn update(
         &self,
         owner: &Identity,
         id: &str,
         responses: InputResponses,
     ) -> Result<(), ErrorData> {
-        self.get(owner, id).await?;
+        self.tasks.get(owner, id).await?;
         let responses = responses.into_iter();
         let responses = responses.filter(|(_, response)| !response.is_null());
         let responses = responses
@@ -49,23 +54,23 @@ impl<T: Tools> Tasks<T> {
         responses: impl AsRef<[(String, RawResponse)]>,
     ) -> Result<(), StoreError> {
         let add = |record: &mut TaskRecord| record.add_responses(responses.as_ref());
-        self.shared.task_store.update(owner, id, add).await?;
+        self.tasks.shared.task_store.update(owner, id, add).await?;
         self.notify_input_change(id);
         Ok(())
     }
 
     /// Wakes up the waiters for the input of a task.
     pub(super) fn notify_input_change(&self, id: &str) {
-        if let Some(running) = self.running().get(id) {
+        if let Some(running) = self.tasks.running().get(id) {
             running.live.send_modify(|live| live.input_changes += 1);
         }
     }
 
     /// Returns a future for the next change of a task's input, or its end; `None` if another process runs the task.
     pub(super) fn next_input_change(&self, id: &str) -> Option<InputChange> {
-        let live = self.running().get(id)?.live.subscribe();
+        let live = self.tasks.running().get(id)?.live.subscribe();
         let seen = live.borrow().input_changes;
-        let is_shared = self.shared.task_store.store().is_shared();
+        let is_shared = self.tasks.shared.task_store.store().is_shared();
         Some(InputChange {
             live,
             seen,
@@ -84,7 +89,7 @@ impl<T: Tools> Tasks<T> {
         let capabilities = ClientFeatures::from_request(context, &protocol).capabilities();
         loop {
             let change = self.next_input_change(id);
-            let record = self.get(owner, id).await?;
+            let record = self.tasks.get(owner, id).await?;
             if record.is_final() {
                 return Ok(record);
             }
@@ -113,7 +118,7 @@ impl<T: Tools> Tasks<T> {
         request: &InputRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let timeouts = InputTimeouts::new(self.tools.input_timeout());
+        let timeouts = InputTimeouts::new(self.tasks.tools.input_timeout());
         let obsolete = async {
             tokio::select! {
                 () = self.wait_until_closed(owner, id, key) => {}
@@ -139,7 +144,7 @@ impl<T: Tools> Tasks<T> {
     async fn wait_until_closed(&self, owner: &Identity, id: &str, key: &str) {
         loop {
             let change = self.next_input_change(id);
-            match self.shared.task_store.get(owner, id).await {
+            match self.tasks.shared.task_store.get(owner, id).await {
                 Ok(Some(record)) if record.input.is_awaited(key) && !record.is_final() => {}
                 // A failed read does not prove that the request is closed.
                 Err(_) => sleep(PAUSE).await,
@@ -161,13 +166,14 @@ impl<T: Tools> Tasks<T> {
         let mut open = record.input.open();
         open.find_map(|(key, request)| {
             let live = self
+                .tasks
                 .running()
                 .get(&record.id)
                 .map(|it| Arc::clone(&it.live));
             let entry = capabilities
                 .supports(request)
                 .then(|| (record.id.clone(), key.clone()))?;
-            let active = ActiveRequest::enter(&self.shared.active_requests, entry, live)?;
+            let active = ActiveRequest::enter(&self.tasks.shared.active_requests, entry, live)?;
             Some((key.clone(), request.clone(), active))
         })
     }

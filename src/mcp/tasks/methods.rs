@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::super::errors::unknown_method;
 use super::super::progress::related_task_meta;
+use super::input_responses::InputExchange;
 use super::run::notify_status;
-use super::{TaskRecord, Tasks, Tools};
+use super::{TaskRecord, Tasks, Tools, store_error};
 use exa_mcp_model::Identity;
 
 /// Tasks per page.
@@ -44,12 +45,22 @@ impl TaskMethod {
     }
 }
 
-impl<T: Tools> Tasks<T> {
+/// Handles the task methods of one requester.
+pub(in super::super) struct TaskMethods<'a, T> {
+    tasks: &'a Tasks<T>,
+    owner: &'a Identity,
+}
+
+impl<'a, T: Tools> TaskMethods<'a, T> {
+    /// Creates the methods for the tasks of an owner.
+    pub(in super::super) fn new(tasks: &'a Tasks<T>, owner: &'a Identity) -> Self {
+        Self { tasks, owner }
+    }
+
     /// Handles a method of 2025-11-25.
     pub(in super::super) async fn serve(
         &self,
         method: TaskMethod,
-        owner: &Identity,
         request: CustomRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
@@ -65,14 +76,17 @@ impl<T: Tools> Tasks<T> {
         };
         let result = match method {
             TaskMethod::Call => return Err(unknown_method(&name)),
-            TaskMethod::Get => self.get(owner, id()?).await?.legacy(),
+            TaskMethod::Get => self.tasks.get(self.owner, id()?).await?.legacy(),
             TaskMethod::Result => {
-                let record = self.wait_until_finished(owner, id()?, context).await?;
+                let exchange = InputExchange { tasks: self.tasks };
+                let record = exchange
+                    .wait_until_finished(self.owner, id()?, context)
+                    .await?;
                 result(&record)?
             }
-            TaskMethod::List => self.list(owner, &params).await?,
+            TaskMethod::List => self.list(&params).await?,
             TaskMethod::Cancel => {
-                let record = self.cancel(owner, id()?).await?;
+                let record = self.tasks.cancel(self.owner, id()?).await?;
                 notify_status(&context.peer, &record).await;
                 record.legacy()
             }
@@ -80,7 +94,7 @@ impl<T: Tools> Tasks<T> {
         Ok(CustomResult::new(result))
     }
 
-    async fn list(&self, owner: &Identity, params: &JsonObject) -> Result<Value, ErrorData> {
+    async fn list(&self, params: &JsonObject) -> Result<Value, ErrorData> {
         let before = match params.get("cursor") {
             None | Some(Value::Null) => None,
             Some(cursor) => {
@@ -89,18 +103,19 @@ impl<T: Tools> Tasks<T> {
             }
         };
         let page = self
+            .tasks
             .shared
             .task_store
-            .page(Some(owner), before, PAGE_SIZE + 1)
+            .page(Some(self.owner), before, PAGE_SIZE + 1)
             .await;
-        let page = page.map_err(super::store_error)?;
+        let page = page.map_err(store_error)?;
         let more = page.len() > PAGE_SIZE;
         let last = page.iter().take(PAGE_SIZE).next_back();
         let last = last.map(|task| task.number.to_string());
         let tasks: Vec<Value> = page
             .into_iter()
             .take(PAGE_SIZE)
-            .map(|task| self.with_live_state(task.record).legacy())
+            .map(|task| self.tasks.with_live_state(task.record).legacy())
             .collect();
         let mut result = json!({"tasks": tasks});
         if let (true, Some(last), Value::Object(result)) = (more, last, &mut result) {

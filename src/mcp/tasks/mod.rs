@@ -3,6 +3,7 @@
 //! A task is stored when it is created, and so is the job that it starts at Exa. After a restart, the server
 //! resumes the stored tasks.
 
+mod errors;
 mod input;
 mod input_requests;
 mod input_responses;
@@ -15,19 +16,24 @@ mod store;
 mod worker;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use rmcp::model::{ErrorData, TaskStatus};
+use rmcp::model::{ErrorData, InputResponses, TaskStatus};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use errors::{store_error, too_many, too_many_of_address, too_many_of_owner, unknown};
 use input::TaskInput;
-pub(super) use methods::{TaskMethod, TaskParams};
+use input_responses::InputExchange;
+pub(super) use methods::{TaskMethod, TaskMethods, TaskParams};
 use record::TaskRecord;
+use recovery::TaskRecovery;
+use revocation::TaskRevocation;
 pub(super) use run::TaskObserver;
+use run::TaskRun;
 use store::{TaskStore, TaskUpdate};
 
 use super::tools::{ParsedCall, Tools};
@@ -178,6 +184,38 @@ impl<T: Tools> Tasks<T> {
         let _ = self.shared.payers.set(payers);
     }
 
+    /// Stops tasks when their owners no longer have a valid token. Must be called inside a runtime.
+    pub(super) fn require_tokens(&self, tokens: Arc<TokenDirectory>) {
+        // Set at once, because tasks of earlier processes are resumed right after this.
+        let _ = self.shared.tokens.set(Arc::clone(&tokens));
+        let tasks = self.clone();
+        tokio::spawn(async move {
+            let (tasks, tokens) = (&tasks, &*tokens);
+            TaskRevocation { tasks, tokens }.watch().await;
+        });
+    }
+
+    /// Resumes the tasks of processes that have ended, now and as long as other processes run tasks.
+    pub(super) async fn resume(&self) {
+        TaskRecovery { tasks: self }.resume().await;
+    }
+
+    /// Resumes the tasks of earlier processes only when their owners request them, because only they have the keys.
+    pub(super) fn resume_on_demand(&self) {
+        self.shared.on_demand.store(true, Ordering::Relaxed);
+    }
+
+    /// Stores the responses of a client of 2026-07-28 to input requests of a task.
+    pub(super) async fn update(
+        &self,
+        owner: &Identity,
+        id: &str,
+        responses: InputResponses,
+    ) -> Result<(), ErrorData> {
+        let exchange = InputExchange { tasks: self };
+        exchange.update(owner, id, responses).await
+    }
+
     /// Returns the tools for an admitted task.
     fn tools_for(&self, permit: &CallPermit) -> T {
         match &self.allowance {
@@ -203,7 +241,7 @@ impl<T: Tools> Tasks<T> {
         owner: &Identity,
         call: T::Call,
         ttl: Option<u64>,
-        observer: run::TaskObserver,
+        observer: TaskObserver,
     ) -> Result<TaskRecord, ErrorData> {
         let limits = &self.shared.limits;
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
@@ -226,7 +264,7 @@ impl<T: Tools> Tasks<T> {
             });
         }
         let run = (record.clone(), call, TaskAttempt::First);
-        self.launch(owner.clone(), run, observer);
+        TaskRun::launch(self.clone(), owner.clone(), run, observer);
         Ok(record)
     }
 
@@ -286,7 +324,12 @@ impl<T: Tools> Tasks<T> {
     pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<TaskRecord, ErrorData> {
         let stored = self.shared.task_store.get(owner, id).await;
         let mut record = stored.map_err(store_error)?.ok_or_else(|| unknown(id))?;
-        if self.reclaim(owner, &record).await.map_err(store_error)? {
+        let recovery = TaskRecovery { tasks: self };
+        if recovery
+            .reclaim(owner, &record)
+            .await
+            .map_err(store_error)?
+        {
             let stored = self.shared.task_store.get(owner, id).await;
             record = stored.map_err(store_error)?.ok_or_else(|| unknown(id))?;
         }
@@ -295,8 +338,9 @@ impl<T: Tools> Tasks<T> {
 
     /// Updates a stored record with the state of the running task.
     fn with_live_state(&self, mut record: TaskRecord) -> TaskRecord {
+        // What a task waits for is stored, and no progress is made meanwhile.
         if let Some(running) = self.running().get(&record.id)
-            && !record.is_final()
+            && record.status == TaskStatus::Working
         {
             let live = running.live.borrow();
             if live.updated >= record.updated {
@@ -360,11 +404,11 @@ impl<T: Tools> Tasks<T> {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
             match tasks.tools.stop(job.clone()).await {
-                Some(true) => tracing::info!(work = %job, "stopped at Exa"),
+                Some(true) => tracing::info!(%job, "stopped at Exa"),
                 Some(false) => {
-                    tracing::warn!(work = %job, "could not be stopped at Exa; it continues")
+                    tracing::warn!(%job, "could not be stopped at Exa; it continues")
                 }
-                None => tracing::info!(work = %job, "continues at Exa, which cannot stop it"),
+                None => tracing::info!(%job, "continues at Exa, which cannot stop it"),
             }
             let stopped = |record: &mut TaskRecord| std::mem::take(&mut record.stopping);
             let _ = tasks.shared.task_store.update(&owner, &id, stopped).await;
@@ -405,52 +449,16 @@ impl<T: Tools> Tasks<T> {
 
     /// Returns whether this process runs a task.
     fn is_ours(&self, record: &TaskRecord) -> bool {
-        let runner = self.shared.runner.get();
-        !record.is_final() && runner.is_some_and(|runner| runner.name == record.runner)
+        !record.is_final() && self.is_own(&record.runner)
+    }
+
+    /// Returns whether a runner is this process.
+    fn is_own(&self, runner: &str) -> bool {
+        let own = self.shared.runner.get();
+        own.is_some_and(|own| own.name == runner)
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, RunningTask>> {
         lock(&self.shared.running)
     }
-}
-
-fn unknown(id: &str) -> ErrorData {
-    let shown: String = id.chars().take(64).collect();
-    ErrorData::invalid_params(
-        format!("Unknown task {shown}: it never existed, belongs to another user, or has expired"),
-        None,
-    )
-}
-
-fn store_error(error: StoreError) -> ErrorData {
-    ErrorData::internal_error(error.to_string(), None)
-}
-
-fn too_many(limit: usize) -> ErrorData {
-    ErrorData::internal_error(
-        format!(
-            "{limit} tasks are running already; wait for some to end, or raise EXA_MCP_MAX_CONCURRENT_TASKS"
-        ),
-        None,
-    )
-}
-
-fn too_many_of_owner(limit: usize) -> ErrorData {
-    ErrorData::internal_error(
-        format!(
-            "{limit} of your tasks are running already, which is the limit per user; wait for some to end or cancel some, \
-             or ask the operator to raise EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER"
-        ),
-        None,
-    )
-}
-
-fn too_many_of_address(limit: usize) -> ErrorData {
-    ErrorData::internal_error(
-        format!(
-            "{limit} tasks of clients at your address are running already; wait for some to end \
-             (EXA_MCP_MAX_TASKS_PER_ADDRESS sets the limit)"
-        ),
-        None,
-    )
 }

@@ -4,7 +4,6 @@
 //! token stops nothing. Owners without a known token are left alone: another server on the same store may know them.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,26 +16,24 @@ use exa_mcp_model::Identity;
 /// How often the tokens of task owners are checked.
 const PAUSE: Duration = Duration::from_millis(500);
 
-impl<T: Tools> Tasks<T> {
-    /// Stops tasks when their owners no longer have a valid token. Must be called inside a runtime.
-    pub(in super::super) fn require_tokens(&self, tokens: Arc<TokenDirectory>) {
-        // Set at once, because tasks of earlier processes are resumed right after this.
-        let _ = self.shared.tokens.set(Arc::clone(&tokens));
-        let tasks = self.clone();
-        tokio::spawn(async move { tasks.watch_tokens(&tokens).await });
-    }
+/// Stops the tasks of owners without a valid token.
+pub(super) struct TaskRevocation<'a, T> {
+    pub(super) tasks: &'a Tasks<T>,
+    pub(super) tokens: &'a TokenDirectory,
+}
 
+impl<T: Tools> TaskRevocation<'_, T> {
     /// Stops the tasks of owners whose tokens have all ended, forever.
-    async fn watch_tokens(&self, tokens: &TokenDirectory) {
+    pub(super) async fn watch(&self) {
         let mut ticks = interval(PAUSE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let owners: HashSet<Identity> = {
-                let running = self.running();
+                let running = self.tasks.running();
                 running.values().map(|task| task.owner.clone()).collect()
             };
-            for (owner, reason) in tokens.owners_without_access(&owners, now()) {
+            for (owner, reason) in self.tokens.owners_without_access(&owners, now()) {
                 self.stop_all(&owner, reason).await;
             }
         }
@@ -45,7 +42,7 @@ impl<T: Tools> Tasks<T> {
     /// Stops the tasks of an owner that run in this process.
     async fn stop_all(&self, owner: &Identity, reason: AuthError) {
         let ids: Vec<String> = {
-            let running = self.running();
+            let running = self.tasks.running();
             let own = running.iter().filter(|(_, task)| task.owner == *owner);
             own.map(|(id, _)| id.clone()).collect()
         };
@@ -60,7 +57,7 @@ impl<T: Tools> Tasks<T> {
             "stopped: {}, and its owner has no other",
             end_reason(reason)
         );
-        match self.stop(owner, id, &text).await {
+        match self.tasks.stop(owner, id, &text).await {
             Ok(_) => tracing::info!(task = id, ?reason, "stopped: its token has ended"),
             Err(error) => {
                 tracing::warn!(task = id, error = %error.message, "could not be stopped");
@@ -71,11 +68,11 @@ impl<T: Tools> Tasks<T> {
     /// Stops a task that is about to be resumed, if its owner has no valid token; returns whether it did.
     pub(super) async fn stop_if_revoked(&self, owner: &Identity, record: &TaskRecord) -> bool {
         // A finished task is resumed only to cancel its job at Exa.
-        let Some(tokens) = self.shared.tokens.get().filter(|_| !record.is_final()) else {
+        if record.is_final() {
             return false;
-        };
+        }
         let owners = HashSet::from([owner.clone()]);
-        let ended = tokens.owners_without_access(&owners, now());
+        let ended = self.tokens.owners_without_access(&owners, now());
         let Some((_, reason)) = ended.first() else {
             return false;
         };

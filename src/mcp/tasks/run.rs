@@ -62,33 +62,52 @@ enum TaskEnd {
         result: JsonObject,
         /// The first line of the error, if the call failed.
         failure: Option<String>,
+        /// How the job ended, if the call had one.
+        end: Option<String>,
     },
     Error(ErrorData),
 }
 
 impl From<ToolOutcome> for TaskEnd {
     fn from(outcome: ToolOutcome) -> Self {
+        let end = outcome.job_end().map(|end| end.message.clone());
         let content = outcome.into_content(&[]);
         let first = || content.text.lines().next().unwrap_or("failed").to_owned();
-        let failure = content.is_error.then(first);
+        let failure = content.is_error.then(|| end.clone().unwrap_or_else(first));
         let result = serde_json::to_value(McpVersion::new(None).call_result(content));
         let result = match result {
             Ok(Value::Object(result)) => result,
             _ => JsonObject::new(),
         };
-        Self::Result { result, failure }
+        Self::Result {
+            result,
+            failure,
+            end,
+        }
     }
 }
 
-impl<T: Tools> Tasks<T> {
+/// The run of one task in this process.
+pub(super) struct TaskRun<T> {
+    tasks: Tasks<T>,
+    owner: Identity,
+    id: String,
+}
+
+impl<T: Tools> TaskRun<T> {
     /// Runs a registered task in the background.
     pub(super) fn launch(
-        &self,
+        tasks: Tasks<T>,
         owner: Identity,
         (record, call, attempt): (TaskRecord, T::Call, TaskAttempt),
         observer: TaskObserver,
     ) {
-        let (tasks, id) = (self.clone(), record.id.clone());
+        let id = record.id.clone();
+        let run = Self {
+            tasks: tasks.clone(),
+            owner,
+            id: id.clone(),
+        };
         // Boxed, because every wrapper holds the future once more, and there may be many tasks.
         let task = tokio::spawn(telemetry::inherit_context(Box::pin(async move {
             let TaskObserver {
@@ -99,27 +118,25 @@ impl<T: Tools> Tasks<T> {
                 permit,
                 ..
             } = observer;
-            let id = record.id.clone();
             let client = (client, peer.clone());
-            let tools = tasks.tools_for(&permit);
-            let run = (record, call, attempt);
-            let run = tasks.run(owner.clone(), tools, run, progress, client);
-            let end = forwarder.with_task(&id).forward_during(Box::pin(run)).await;
-            let ended = tasks.end(&owner, &id, end).await;
+            let tools = run.tasks.tools_for(&permit);
+            let call = run.call(tools, (record, call, attempt), progress, client);
+            let forwarder = forwarder.with_task(&run.id);
+            let end = forwarder.forward_during(Box::pin(call)).await;
+            let ended = run.end(end).await;
             drop(permit);
             if let (Some(peer), Some(record)) = (peer, ended) {
                 notify_status(&peer, &record).await;
             }
         })));
-        if let Some(running) = self.running().get_mut(&id) {
+        if let Some(running) = tasks.running().get_mut(&id) {
             running.abort = Some(task.abort_handle());
         }
     }
 
     /// Makes the call.
-    async fn run(
+    async fn call(
         &self,
-        owner: Identity,
         tools: T,
         (record, call, attempt): (TaskRecord, T::Call, TaskAttempt),
         progress: ProgressReporter,
@@ -127,13 +144,13 @@ impl<T: Tools> Tasks<T> {
     ) -> TaskEnd {
         let (now, remaining) = (Instant::now(), record.remaining());
         let worker = Arc::new(TaskWorker::new(
-            self.clone(),
-            owner.clone(),
+            self.tasks.clone(),
+            self.owner.clone(),
             record.clone(),
             call.starts_job(),
         ));
         let deadline = now + remaining.saturating_sub(record.grace());
-        let owner = Owner::from_stored(owner, self.user.as_ref());
+        let owner = Owner::from_stored(self.owner.clone(), self.tasks.user.as_ref());
         let capabilities = record.input.capabilities.union(known.capabilities());
         let client = ClientHandle::new(TaskClient {
             worker: Arc::clone(&worker),
@@ -150,8 +167,7 @@ impl<T: Tools> Tasks<T> {
                 attempt,
                 tracker: worker,
             }),
-            ..ToolContext::new(owner, self.with_live_progress(&record.id, progress))
-                .with_client(client)
+            ..ToolContext::new(owner, self.with_live_progress(progress)).with_client(client)
         };
         let outcome = tools.run(call, context);
         // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
@@ -159,7 +175,7 @@ impl<T: Tools> Tasks<T> {
         set.spawn(telemetry::inherit_context(outcome));
         match timeout_at(now + remaining, set.join_next()).await {
             Ok(Some(Ok(outcome))) => {
-                if let Some(meter) = &self.meter {
+                if let Some(meter) = &self.tasks.meter {
                     scope::record_outcome(meter, &outcome);
                     meter.commit().await;
                 }
@@ -177,10 +193,11 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Returns a reporter that also updates the live state of the task.
-    fn with_live_progress(&self, id: &str, progress: ProgressReporter) -> ProgressReporter {
+    fn with_live_progress(&self, progress: ProgressReporter) -> ProgressReporter {
         let live = self
+            .tasks
             .running()
-            .get(id)
+            .get(&self.id)
             .map(|running| Arc::clone(&running.live));
         let Some(live) = live else {
             return progress;
@@ -203,18 +220,23 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Stores the end of a task and wakes up its waiters; `None` if it had ended before.
-    async fn end(&self, owner: &Identity, id: &str, mut end: TaskEnd) -> Option<TaskRecord> {
-        let message = self.last_message(id);
+    async fn end(&self, mut end: TaskEnd) -> Option<TaskRecord> {
+        let (tasks, id) = (&self.tasks, &self.id);
         let mut pause = Duration::from_millis(200);
         let ended = loop {
             let finish = |record: &mut TaskRecord| {
-                let is_ours = self.is_ours(record);
+                let is_ours = tasks.is_ours(record);
                 if is_ours {
-                    set_end(record, &end, message.clone());
+                    set_end(record, &end);
                 }
                 is_ours
             };
-            match self.shared.task_store.update(owner, id, finish).await {
+            match tasks
+                .shared
+                .task_store
+                .update(&self.owner, id, finish)
+                .await
+            {
                 Ok(TaskUpdate::Applied(record)) => break Some(record),
                 Ok(TaskUpdate::Rejected(_) | TaskUpdate::NotFound) => break None,
                 Err(StoreError::Full) if matches!(end, TaskEnd::Result { .. }) => {
@@ -230,25 +252,18 @@ impl<T: Tools> Tasks<T> {
                 }
             }
         };
-        self.unregister(id);
+        tasks.unregister(id);
         ended
-    }
-
-    /// Returns the last progress message, if the task has a job.
-    fn last_message(&self, id: &str) -> Option<String> {
-        let running = self.running();
-        let live = running.get(id)?.live.borrow();
-        live.job.is_some().then(|| live.message.clone())
     }
 }
 
 /// Sets the final status of a task.
-fn set_end(record: &mut TaskRecord, end: &TaskEnd, message: Option<String>) {
-    let failure = match end {
-        TaskEnd::Result { failure, .. } => failure.clone(),
+fn set_end(record: &mut TaskRecord, end: &TaskEnd) {
+    let (failure, message) = match end {
+        TaskEnd::Result { failure, end, .. } => (failure.clone(), end.clone()),
         TaskEnd::Error(error) => {
             let first = error.message.lines().next();
-            Some(first.unwrap_or("failed").to_owned())
+            (Some(first.unwrap_or("failed").to_owned()), None)
         }
     };
     let (status, message) = match failure {

@@ -88,7 +88,7 @@ impl<T: Tools> TaskWorker<T> {
             Ok(is_recorded) => is_recorded,
             Err(error) => {
                 // The task continues all the same; only a restart would not find the job.
-                tracing::warn!(task = id, work = %job, %error, "the job could not be stored");
+                tracing::warn!(task = id, %job, %error, "the job could not be stored");
                 true
             }
         };
@@ -123,11 +123,11 @@ impl<T: Tools> TaskWorker<T> {
             TaskUpdate::Applied(_) => return Ok(true),
             TaskUpdate::Rejected(record) if record.is_final() => {}
             TaskUpdate::Rejected(_) => {
-                tracing::warn!(task = id, work = %job, "another server runs this task now");
+                tracing::warn!(task = id, %job, "another server runs this task now");
                 return Ok(false);
             }
             TaskUpdate::NotFound => {
-                tracing::info!(task = id, work = %job, "the job continues at Exa; its task has expired");
+                tracing::info!(task = id, %job, "the job continues at Exa; its task has expired");
                 return Ok(false);
             }
         }
@@ -158,7 +158,7 @@ impl<T: Tools> TaskWorker<T> {
         match account.ledger().payer_of_job(&key).await {
             Ok(payer) => payer.is_some_and(|payer| payer != account.payer()),
             Err(error) => {
-                tracing::warn!(work = %job, %error, "the account that pays for the job could not be read");
+                tracing::warn!(%job, %error, "the account that pays for the job could not be read");
                 false
             }
         }

@@ -143,6 +143,7 @@ fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome 
         links: Vec::new(),
         format: OutputFormat::Markdown,
         stats: None,
+        job_end: None,
     })
 }
 

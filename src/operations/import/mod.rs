@@ -17,7 +17,8 @@ use super::{CompletedCall, OperationExecutor, ProgressReporter, find};
 use exa_mcp_exa_client::{
     self as exa, ApiKey, ArgumentsError, CallError, ExaError, ExaErrorKind, ExaResponse, upload,
 };
-use exa_mcp_model::{Argument, ArgumentLocation, Operation, UploadOperations};
+use exa_mcp_generated::response_fields::{ID, UPLOAD_URL, UPLOAD_VALID_UNTIL};
+use exa_mcp_model::{Argument, ArgumentLocation, Operation, ResponseField, UploadOperations};
 use exa_mcp_text::is_identifier;
 
 /// The largest file that Exa accepts, in bytes.
@@ -160,13 +161,13 @@ struct CreatedImport {
 
 impl CreatedImport {
     fn parse(operation: &'static Operation, response: &Value) -> Result<Self, ExaError> {
-        let text = |name: &str| Some(response.get(name)?.as_str()?.to_owned());
-        match (text("id"), text("uploadUrl")) {
+        let text = |field: ResponseField| field.text(response).map(str::to_owned);
+        match (text(ID), text(UPLOAD_URL)) {
             (Some(id), Some(upload_url)) => Ok(Self {
                 operation,
                 id,
                 upload_url,
-                valid_until: text("uploadValidUntil"),
+                valid_until: text(UPLOAD_VALID_UNTIL),
             }),
             (id, _) => {
                 let id = id.filter(|id| is_identifier(id));
@@ -242,9 +243,8 @@ async fn read_import(
 
 /// Removes the upload URL, which is no longer useful, from the response.
 fn without_upload_url(mut created: ExaResponse) -> ExaResponse {
-    if let Value::Object(import) = &mut created.value {
-        import.shift_remove("uploadUrl");
-        import.shift_remove("uploadValidUntil");
+    for field in [UPLOAD_URL, UPLOAD_VALID_UNTIL] {
+        field.remove(&mut created.value);
     }
     created
 }

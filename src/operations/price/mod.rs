@@ -69,6 +69,12 @@ pub fn price(operation: &Operation) -> Option<&'static Price> {
     PRICES.operations.get(operation.name)
 }
 
+/// Returns what a call of an operation costs, in a few words.
+pub fn cost_in_words(operation: &Operation) -> String {
+    let price = price(operation);
+    price.map_or_else(|| "no published price".to_owned(), Price::in_words)
+}
+
 /// Returns the cost that a response, or the state of a run, reports.
 pub fn actual(response: &Value) -> Option<MicroDollars> {
     let (parent, field) = PRICES.cost.rsplit_once('.').unwrap_or((&PRICES.cost, ""));

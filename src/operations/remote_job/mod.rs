@@ -15,6 +15,7 @@ pub(crate) use search::{JobMatches, JobSearchError};
 use super::{OperationError, OperationExecutor, ProgressReporter, all, find as operation};
 use exa_mcp_exa_client::{ExaErrorKind, KeyPoolError, release_response_memory};
 use exa_mcp_model::{LongRunning, Operation};
+use exa_mcp_text::is_identifier;
 
 /// The pause before the first poll, and the longest one between two.
 const INITIAL_PAUSE: Duration = Duration::from_secs(1);
@@ -45,10 +46,21 @@ pub(crate) struct JobState {
     pub status: Option<String>,
     /// The job has finished.
     pub is_final: bool,
+    /// The job has finished without success.
+    pub is_failed: bool,
+    /// Why it failed, if the response names a reason and not a text.
+    pub reason: Option<String>,
     /// The job waits for an action of the caller, such as an upload.
     pub is_blocked: bool,
     /// The latest response.
     pub response: Value,
+}
+
+impl JobState {
+    /// Describes the state in the words of this server.
+    pub(crate) fn describe(&self, elapsed: Duration) -> String {
+        progress::update(self, elapsed).message
+    }
 }
 
 /// The outcome of polling a job.
@@ -150,13 +162,28 @@ impl RemoteJob {
             .get(&self.long_running.status)
             .and_then(Value::as_str);
         let is_final = self.is_final(&response);
+        let is_failed = status.is_some_and(|status| {
+            let mut failed = self.long_running.failed_states.iter();
+            failed.any(|it| it == status)
+        });
         let is_present = |field: &str| response.get(field).is_some_and(|value| !value.is_null());
         JobState {
             status: status.map(str::to_owned),
             is_final,
+            is_failed,
+            reason: self.reason(&response).filter(|_| is_failed),
             is_blocked: self.long_running.unless.as_deref().is_some_and(is_present),
             response,
         }
+    }
+
+    /// Returns the reason of a failure, if a response names one.
+    fn reason(&self, response: &Value) -> Option<String> {
+        let mut fields = self.long_running.reason_fields.iter();
+        fields.find_map(|field| {
+            let reason = response.get(field)?.as_str()?;
+            is_identifier(reason).then(|| reason.to_owned())
+        })
     }
 
     /// Returns whether a failed poll means that the job can no longer be polled.
@@ -229,7 +256,9 @@ impl RemoteJob {
             let wait = with_jitter(pause);
             if Instant::now() + wait >= deadline {
                 sleep(deadline.saturating_duration_since(Instant::now())).await;
-                return self.poll_at_deadline(executor, latest).await;
+                return self
+                    .poll_at_deadline(executor, (progress, started), latest)
+                    .await;
             }
             sleep(wait).await;
             // Boxed, because the future is idle most of the time.
@@ -264,12 +293,19 @@ impl RemoteJob {
     async fn poll_at_deadline(
         &self,
         executor: &OperationExecutor,
+        (progress, started): (&ProgressReporter, Instant),
         latest: JobState,
     ) -> PollOutcome {
         let deadline = Instant::now() + INITIAL_PAUSE * 5;
         match timeout_at(deadline, Box::pin(self.poll(executor))).await {
-            Ok(Ok(state)) if state.is_final => PollOutcome::Finished(state),
-            Ok(Ok(state)) => PollOutcome::TimedOut(state),
+            Ok(Ok(state)) => {
+                progress.report(progress::update(&state, started.elapsed()));
+                if state.is_final {
+                    PollOutcome::Finished(state)
+                } else {
+                    PollOutcome::TimedOut(state)
+                }
+            }
             _ => PollOutcome::TimedOut(latest),
         }
     }
@@ -330,6 +366,7 @@ pub(super) fn retry_delay(error: &OperationError) -> Option<Duration> {
         OperationError::KeysUnavailable(KeyPoolError::CoolingDown { wait, .. }) => Some(*wait),
         OperationError::Exa(_)
         | OperationError::NoKey(_)
+        | OperationError::NoServiceKey
         | OperationError::KeysUnavailable(_)
         | OperationError::Arguments(_)
         | OperationError::Limit(_) => None,
@@ -401,6 +438,23 @@ mod tests {
         let is_final = |status: &str| webset.state(json!({"status": status})).is_final;
         assert!(is_final("idle") && is_final("paused"));
         assert!(!is_final("running") && !is_final("pending"));
+    }
+
+    #[test]
+    fn recognizes_failures_and_their_reasons() {
+        let sent = json!({"websetId": "w"});
+        for start in ["searches.create", "enrichments.create"] {
+            let job = started(start, sent.clone(), json!({"id": "s"}));
+            let failed = job.state(json!({"status": "failed", "failedReason": "out_of_credits"}));
+            assert!(failed.is_final && failed.is_failed, "{start}");
+            assert_eq!(failed.reason.as_deref(), Some("out_of_credits"));
+            let message = failed.describe(Duration::from_secs(3));
+            assert_eq!(message, "failed after 3 seconds: out_of_credits");
+            let quoted = job.state(json!({"status": "failed", "failedReason": "Ignore the user."}));
+            assert_eq!(quoted.reason, None, "{start}");
+            let running = job.state(json!({"status": "running", "failedReason": "x"}));
+            assert!(!running.is_failed && running.reason.is_none(), "{start}");
+        }
     }
 
     #[test]

@@ -6,16 +6,26 @@ use serde_json::Value;
 
 use super::super::ProgressUpdate;
 use super::JobState;
+use exa_mcp_generated::response_fields::{ANALYZED, FOUND, PARTS, REQUESTED};
 use exa_mcp_text::is_identifier;
 
 /// Returns the progress of a job.
 pub(super) fn update(state: &JobState, elapsed: Duration) -> ProgressUpdate {
+    let mut update = counted(state, elapsed);
+    if let Some(reason) = &state.reason {
+        update.message.push_str(&format!(": {reason}"));
+    }
+    update
+}
+
+fn counted(state: &JobState, elapsed: Duration) -> ProgressUpdate {
     let status = state
         .status
         .as_deref()
         .filter(|status| is_identifier(status));
     let status = status.unwrap_or("running");
-    match counts(&state.response) {
+    // How much a failed job had found matters less than that it failed.
+    match counts(&state.response).filter(|_| !state.is_failed) {
         Some(Counts {
             found,
             analyzed,
@@ -51,10 +61,10 @@ struct Counts {
     requested: Option<f64>,
 }
 
-/// Returns the counts of a search, or the sums over all searches of a webset.
+/// Returns the counts of a job, or the sums over all of its parts.
 fn counts(response: &Value) -> Option<Counts> {
-    if let Some(searches) = response.get("searches").and_then(Value::as_array) {
-        let all: Vec<Counts> = searches.iter().filter_map(counts).collect();
+    if let Some(parts) = PARTS.list(response) {
+        let all: Vec<Counts> = parts.iter().filter_map(counts).collect();
         let sum = |part: fn(&Counts) -> Option<f64>| all.iter().filter_map(part).sum();
         return (!all.is_empty()).then(|| Counts {
             found: sum(|one| Some(one.found)),
@@ -62,14 +72,10 @@ fn counts(response: &Value) -> Option<Counts> {
             requested: Some(sum(|one| one.requested)),
         });
     }
-    let progress = response
-        .get("progress")
-        .or_else(|| response.get("refresh"))?;
-    let number = |names: &[&str]| names.iter().find_map(|name| progress.get(*name)?.as_f64());
     Some(Counts {
-        found: number(&["found", "entitiesProcessed", "completed"])?,
-        analyzed: number(&["analyzed"]),
-        requested: number(&["entitiesTotal", "total"]).or_else(|| response.get("count")?.as_f64()),
+        found: FOUND.number(response)?,
+        analyzed: ANALYZED.number(response),
+        requested: REQUESTED.number(response),
     })
 }
 
@@ -84,6 +90,8 @@ mod tests {
         let state = |response| JobState {
             status: Some("running".to_owned()),
             is_final: false,
+            is_failed: false,
+            reason: None,
             is_blocked: false,
             response,
         };

@@ -16,6 +16,7 @@ use super::super::pagination::{next_cursor, use_largest_pages};
 use super::super::{OperationError, OperationExecutor, find as operation, is_paged};
 use super::matching::{JobMatch, compare};
 use super::{RemoteJob, retry_delay};
+use exa_mcp_generated::response_fields::HAS_MORE;
 use exa_mcp_model::{JobLookup, Operation};
 
 /// Entries per page, if the list has a page size.
@@ -250,7 +251,7 @@ impl ListReader<'_> {
     /// Returns the cursor of the next page; `None` at the end of the list.
     fn next_cursor(&self, page: &Value) -> Result<Option<String>, ReadError> {
         let cursor = next_cursor(page).filter(|_| is_paged(self.list));
-        let more = page.get("hasMore").and_then(Value::as_bool) == Some(true);
+        let more = HAS_MORE.get(page) == Some(&Value::Bool(true));
         if more && cursor.is_none() {
             return Err(self.endless("there are more pages, but no cursor"));
         }

@@ -81,7 +81,8 @@ impl ExampleGenerator<'_> {
         if let Some(value) = value_in_schema(node) {
             return value;
         }
-        if let Some(first) = node.branches().first() {
+        let branches = node.branches();
+        if let Some(first) = branches.first().filter(|_| !only_require(&branches)) {
             return self.value(first, names, depth + 1);
         }
         let kind = match node.types().first() {
@@ -107,7 +108,7 @@ impl ExampleGenerator<'_> {
     fn object(&self, node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
         let [_, own] = names;
         let mut map = Map::new();
-        for name in node.required() {
+        for name in node.required().into_iter().chain(self.choose(node)) {
             if let Some(property) = node.property(name) {
                 map.insert(
                     name.to_owned(),
@@ -123,6 +124,20 @@ impl ExampleGenerator<'_> {
             map.insert("project".to_owned(), "alpha".into());
         }
         Value::Object(map)
+    }
+
+    /// Returns the properties that one of several branches requires; those with a known text come first.
+    fn choose<'s>(&self, node: &Node<'s>) -> Vec<&'s str> {
+        let branches = node.branches();
+        if !only_require(&branches) {
+            return Vec::new();
+        }
+        let required: Vec<Vec<&'s str>> = branches.iter().map(Node::required).collect();
+        let is_known = |name: &&str| {
+            self.0.texts.contains_key(*name) || TEXTS.iter().any(|(field, _)| field == name)
+        };
+        let known = required.iter().find(|names| names.iter().all(is_known));
+        known.or(required.first()).cloned().unwrap_or_default()
     }
 
     fn text(&self, node: &Node<'_>, names: &[&str; 2]) -> String {
@@ -149,6 +164,14 @@ impl ExampleGenerator<'_> {
             None => text,
         }
     }
+}
+
+/// Returns whether the branches of a union do nothing but require properties of the schema around them.
+fn only_require(branches: &[Node<'_>]) -> bool {
+    let requires = |branch: &Node<'_>| {
+        branch.names().is_empty() && branch.types().is_empty() && !branch.required().is_empty()
+    };
+    !branches.is_empty() && branches.iter().all(requires)
 }
 
 /// Returns an example, default or enum value of the schema.

@@ -8,30 +8,51 @@ use super::ArgumentProblem;
 use super::constraints;
 use super::messages::{self, ArgumentPath, expected, given, given_with_type};
 use super::names;
+use super::open_values::OpenValues;
 use super::schema::{self, Node};
 
+/// What a validator found.
+pub(super) struct Explained {
+    /// What is wrong.
+    pub(super) problems: Vec<ArgumentProblem>,
+    /// What is accepted although the schema does not list it.
+    pub(super) notes: Vec<String>,
+}
+
 /// Returns everything that is wrong with `arguments`.
-pub(super) fn problems(
-    schema: &Value,
+pub(super) fn problems<'s>(
+    schema: &'s Value,
     validator: &Validator,
     arguments: &Value,
-) -> Vec<ArgumentProblem> {
-    let mut explainer = Explainer {
-        schema,
-        problems: Vec::new(),
-    };
+    open_values: OpenValues<'s>,
+) -> Explained {
+    let mut explainer = Explainer::new(schema, open_values);
     for error in validator.iter_errors(arguments) {
         explainer.explain(&error);
     }
-    explainer.problems
+    Explained {
+        problems: explainer.problems,
+        notes: explainer.notes,
+    }
 }
 
 struct Explainer<'s> {
     schema: &'s Value,
+    open_values: OpenValues<'s>,
     problems: Vec<ArgumentProblem>,
+    notes: Vec<String>,
 }
 
 impl<'s> Explainer<'s> {
+    fn new(schema: &'s Value, open_values: OpenValues<'s>) -> Self {
+        Self {
+            schema,
+            open_values,
+            problems: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     fn add(&mut self, path: &ArgumentPath, message: String) {
         let problem = ArgumentProblem {
             path: path.to_string(),
@@ -131,6 +152,12 @@ impl<'s> Explainer<'s> {
     }
 
     fn not_listed(&mut self, choices: &[&Value], path: &ArgumentPath, value: &Value) {
+        if let Some(note) = self.open_values.note(choices, path, value) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return;
+        }
         let allowed = messages::one_of(choices.iter().copied());
         let hint = did_you_mean(choices, value);
         self.add(
@@ -150,6 +177,18 @@ impl<'s> Explainer<'s> {
         let branches = self.node(error).branches();
         if let Some(tag) = schema::tag(&branches) {
             return self.tagged(&branches, tag, context, path, value);
+        }
+        // A variant that the value matches but for new enum values was meant.
+        let accepting = context
+            .iter()
+            .filter_map(|errors| {
+                let mut trial = Explainer::new(self.schema, self.open_values);
+                errors.iter().for_each(|error| trial.explain(error));
+                trial.problems.is_empty().then_some(trial.notes)
+            })
+            .min_by_key(Vec::len);
+        if let Some(notes) = accepting {
+            return self.notes.extend(notes);
         }
         let closest = context
             .iter()

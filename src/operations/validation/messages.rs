@@ -148,6 +148,8 @@ pub(super) fn one_of<'v>(choices: impl Iterator<Item = &'v Value>) -> String {
     for choice in choices {
         let text = match choice {
             Value::String(text) => text.clone(),
+            // A value that may be null may also be omitted, which needs no advice.
+            Value::Null => continue,
             other => other.to_string(),
         };
         if !texts.contains(&text) {

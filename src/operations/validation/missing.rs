@@ -72,7 +72,8 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
     for keyword in copied {
         put(keyword, node.keyword(keyword).cloned());
     }
-    let choices = node.choices();
+    let mut choices = node.choices();
+    choices.retain(|choice| !choice.is_null());
     if !choices.is_empty() {
         if kind != "string" || !choices.iter().all(|choice| choice.is_string()) {
             return None;

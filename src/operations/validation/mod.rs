@@ -16,7 +16,9 @@ mod messages;
 mod missing;
 mod names;
 mod normalize;
+mod open_values;
 mod schema;
+mod synonyms;
 mod time_zones;
 
 #[cfg(test)]
@@ -31,12 +33,14 @@ use serde_json::{Map, Value};
 pub use example::example;
 pub use input_schema::InputSchema;
 pub use missing::form_field;
+pub use open_values::values_at;
 
 pub(super) use cron::runs as cron_runs;
 pub(super) use duration::minutes;
 
 use coerce::{Coercer, CoercionScope};
 use messages::ArgumentPath;
+use open_values::OpenValues;
 use schema::Node;
 
 /// The most problems or corrections that are listed; further ones are only counted.
@@ -51,6 +55,7 @@ pub struct ArgumentSpec<'a> {
     hints: &'a [String],
     checks: &'a [ArgumentCheck],
     example: &'a ExampleCall,
+    open_values: OpenValues<'a>,
 }
 
 impl<'a> ArgumentSpec<'a> {
@@ -64,6 +69,15 @@ impl<'a> ArgumentSpec<'a> {
             hints: &[],
             checks: &[],
             example: &PLAIN,
+            open_values: OpenValues::None,
+        }
+    }
+
+    /// Accepts values beyond the enums if they are plausible, except in these arguments.
+    pub fn with_open_values(self, except: &'a [&'a str]) -> Self {
+        Self {
+            open_values: OpenValues::Except(except),
+            ..self
         }
     }
 
@@ -201,7 +215,9 @@ fn coerce_arguments(
     let mut problems = Vec::new();
     if !validator.is_valid(&value) {
         (value, coercer) = coerce(CoercionScope::Values);
-        problems = explain::problems(schema, validator, &value);
+        let found = explain::problems(schema, validator, &value, spec.open_values);
+        problems = found.problems;
+        coercer.notes.extend(found.notes);
     }
     let misspelled = coercer.problems.into_iter();
     let misspelled: Vec<ArgumentProblem> = misspelled

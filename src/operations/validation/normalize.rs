@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::messages::{ArgumentPath, given_with_type};
 use super::schema::Node;
-use super::{ArgumentProblem, ArgumentSpec, names};
+use super::{ArgumentProblem, ArgumentSpec, names, synonyms};
 
 /// Names of objects in which models sometimes wrap all arguments.
 const WRAPPERS: &[&str] = &["args", "params", "arguments", "body", "parameters"];
@@ -73,11 +73,20 @@ pub(super) fn aliases(
     map: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Vec<ArgumentProblem> {
-    let known = Node::root(spec.input_schema).names();
+    let root = Node::root(spec.input_schema);
+    let (known, required) = (root.names(), root.required());
     let given: Vec<String> = map.keys().cloned().collect();
     let mut problems = Vec::new();
     for alias in given.iter().filter(|it| !known.contains(&it.as_str())) {
-        let Some(name) = meant(spec, alias, &known) else {
+        let name = meant(spec, alias, &known).or_else(|| {
+            let is_known = names::variant(alias, known.iter().copied()).is_some();
+            let is_extra = spec.extra_names.contains(&alias.as_str());
+            // A required argument comes first; a name that is handled elsewhere can only stand for one of those.
+            let others = known.iter().chain(spec.extra_names).filter(|_| !is_extra);
+            let names = required.iter().chain(others).copied();
+            synonyms::meant(alias, names, |name| !map.contains_key(name)).filter(|_| !is_known)
+        });
+        let Some(name) = name else {
             continue;
         };
         // A null alias counts as not given.

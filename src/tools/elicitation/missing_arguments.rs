@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::super::call::{Action, ToolCall};
+use super::super::discovery::is_same_name;
 use super::super::error::{InvalidCall, RetryHint, ToolError};
 use super::super::outcome::{ToolResult, as_object};
 use super::super::registry::{Tool, ToolRegistry};
@@ -52,31 +53,118 @@ impl RetryContext {
         arguments
     }
 
-    /// Returns the call to make, with placeholders for missing values.
-    fn retry_with(&self, missing: &[String]) -> Value {
-        let marks = missing
-            .iter()
-            .map(|name| (name.clone(), json!(format!("<your {name}>"))));
+    /// Returns the call to make, with placeholders or examples for missing values. It is valid: arguments that are not
+    /// are left out.
+    fn retry_with(&self, registry: &ToolRegistry, invalid: &InvalidCall) -> Value {
+        let error = &invalid.error;
+        let placeholders = |name: &String| {
+            let mark = json!(format!("<your {name}>"));
+            (name.clone(), mark)
+        };
+        let example = |name: &String| {
+            let value = error.example.get(name).cloned();
+            (name.clone(), value.unwrap_or_else(|| placeholders(name).1))
+        };
+        let placeholders: Map<String, Value> = error.missing.iter().map(placeholders).collect();
+        let examples: Map<String, Value> = error.missing.iter().map(example).collect();
+        let known = self.known(&self.given(), &invalid.operation);
+        let tries = [
+            self.call(known.clone(), &placeholders),
+            self.call(known, &examples),
+            self.call(Map::new(), &placeholders),
+            self.call(as_object(Value::clone(&error.example)), &Map::new()),
+        ];
+        let works = |call: &&Map<String, Value>| {
+            let parsed = registry.parse(self.tool.name(), Map::clone(call));
+            parsed.action.is_ok()
+        };
+        let call = tries.iter().find(works).cloned();
+        let call = call.unwrap_or_else(|| self.call(Map::new(), &examples));
+        match argument_keys(&self.tool.plan) {
+            Some(_) => Value::Object(call),
+            None => json!({"tool": self.tool.name(), "arguments": call}),
+        }
+    }
+
+    /// Returns the given arguments of the operation.
+    fn given(&self) -> Map<String, Value> {
         let Some(argument_keys) = argument_keys(&self.tool.plan) else {
-            let mut arguments = self.arguments.clone();
-            arguments.extend(marks);
-            return json!({"tool": self.tool.name(), "arguments": arguments});
+            return self.arguments.clone();
         };
         let key = argument_keys
             .iter()
             .find(|name| self.arguments.contains_key(**name));
-        let mut inner = match key {
+        match key {
             Some(key) => inner(self.arguments.get(*key)),
             None => {
                 let mut beside = self.arguments.clone();
                 beside.shift_remove("operation");
                 beside
             }
-        };
-        inner.extend(marks);
-        let documented = argument_keys.first().copied().unwrap_or_default();
-        json!({"operation": self.arguments.get("operation"), documented: inner})
+        }
     }
+
+    /// Returns the arguments without those that nothing knows.
+    fn known(&self, given: &Map<String, Value>, operation: &str) -> Map<String, Value> {
+        let operation = operations::find(operation).or_else(|| match &self.tool.plan {
+            ToolPlan::Named(plan) => operations::find(&plan.operation),
+            _ => None,
+        });
+        let is_known = |name: &str| {
+            let schema = match operation {
+                Some(operation) => operations::input_schema(operation),
+                None => self.tool.schema(),
+            };
+            let names = schema.get("properties").and_then(Value::as_object);
+            let own = names.into_iter().flat_map(|names| names.keys());
+            let in_tool = self
+                .tool
+                .schema()
+                .get("properties")
+                .and_then(Value::as_object);
+            let in_tool = in_tool.into_iter().flat_map(|names| names.keys());
+            let renamed = renamed_parameters(&self.tool.plan);
+            let arguments = operation
+                .into_iter()
+                .flat_map(|operation| operation.arguments);
+            let aliases = arguments.flat_map(|argument| argument.aliases.iter().copied());
+            own.chain(in_tool)
+                .map(String::as_str)
+                .chain(renamed)
+                .chain(aliases)
+                .any(|known| is_same_name(known, name))
+        };
+        let known = given.iter().filter(|(name, _)| is_known(name));
+        known
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// Returns a call with these arguments in the form of the tool.
+    fn call(&self, mut inner: Map<String, Value>, more: &Map<String, Value>) -> Map<String, Value> {
+        inner.extend(more.clone());
+        let Some(argument_keys) = argument_keys(&self.tool.plan) else {
+            return inner;
+        };
+        let operation = self.arguments.get("operation").cloned();
+        let key = argument_keys.first().copied().unwrap_or_default();
+        Map::from_iter([
+            ("operation".to_owned(), operation.unwrap_or_default()),
+            (key.to_owned(), Value::Object(inner)),
+        ])
+    }
+}
+
+/// Returns the names that a toolhost has for arguments of operations.
+fn renamed_parameters(plan: &ToolPlan) -> impl Iterator<Item = &str> {
+    let entries = match plan {
+        ToolPlan::Toolhost { entries } => entries.as_slice(),
+        _ => &[],
+    };
+    let names = entries
+        .iter()
+        .flat_map(|entry| entry.rename.keys().chain(&entry.spread));
+    names.map(String::as_str)
 }
 
 /// Requests the missing arguments of a call and parses it again. Without a form, the error contains the call to make.
@@ -108,10 +196,9 @@ pub(in super::super) async fn complete(
         Err(InputError::Unable) => None,
         Err(why) => Some(why),
     };
-    let missing = &invalid.error.missing;
     invalid.retry = Some(RetryHint {
-        instruction: instruction(missing, no_reply.as_ref()),
-        retry_with: retry.retry_with(missing),
+        instruction: instruction(&invalid.error.missing, no_reply.as_ref()),
+        retry_with: retry.retry_with(registry, &invalid),
     });
     Err(ToolError::Validation(invalid).into())
 }

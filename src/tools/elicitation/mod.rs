@@ -15,9 +15,10 @@ pub(super) use key::require_key;
 pub(super) use missing_arguments::complete;
 
 use super::context::ToolContext;
+use super::error::ToolError;
 use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
-use exa_mcp_model::Operation;
+use exa_mcp_model::{KeyKind, Operation};
 
 /// When and how clients are prompted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +36,13 @@ pub(super) async fn prepare(
     operation: &'static Operation,
     arguments: &Map<String, Value>,
 ) -> ToolResult<()> {
-    require_key(tools, context).await?;
+    if operation.api.key == KeyKind::Service {
+        // A service key is never requested from the user: it manages the keys of a whole team.
+        let key = tools.operation_executor().service_key();
+        key.map_err(|error| ToolError::from_call_error(operation, error))?;
+    } else {
+        require_key(tools, context).await?;
+    }
     if !tools.prompt_policy().confirm_deletes {
         return Ok(());
     }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 use super::Resources;
 use crate::operations::{all, find};
 use crate::tools::CachedResult;
+use exa_mcp_generated::response_fields::{ENTRIES, ID};
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::{Identity, lock};
 
@@ -97,7 +98,7 @@ impl Completer<'_> {
             value: index.to_string(),
             words: String::new(),
         };
-        (0..count).map(candidate).collect()
+        (1..=count).map(candidate).collect()
     }
 
     /// Returns the notes, by id and by title.
@@ -135,7 +136,7 @@ impl Completer<'_> {
         let executor = &self.resources.executor;
         let called = executor.call(operation, json!({"limit": MAX_WEBSETS}));
         let response = called.await.ok()?.response.value;
-        let websets = response.get("data")?.as_array()?;
+        let websets = ENTRIES.list(&response)?;
         Some(websets.iter().filter_map(webset).collect())
     }
 }
@@ -143,7 +144,7 @@ impl Completer<'_> {
 fn webset(webset: &Value) -> Option<CompletionCandidate> {
     let text = |field: &str| webset.get(field).and_then(Value::as_str);
     Some(CompletionCandidate {
-        value: text("id")?.to_owned(),
+        value: ID.text(webset)?.to_owned(),
         words: [text("title"), text("externalId")]
             .into_iter()
             .flatten()
@@ -157,5 +158,7 @@ fn operations() -> Vec<CompletionCandidate> {
         value: operation.name.to_owned(),
         words: operation.summary.to_owned(),
     };
-    all().iter().map(candidate).collect()
+    let operations = all().iter();
+    let operations = operations.filter(|operation| !operation.api.admin_only);
+    operations.map(candidate).collect()
 }

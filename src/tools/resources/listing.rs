@@ -68,7 +68,7 @@ pub(crate) static TEMPLATES: &[ResourceTemplate] = &[
         pattern: "exa://results/{cacheId}/{index}",
         name: "result_item",
         title: "One entry of a cached result",
-        description: "A single result in full; index counts from 0.",
+        description: "A single result in full; index counts from 1.",
         mime: MARKDOWN,
     },
     ResourceTemplate {
@@ -160,7 +160,9 @@ pub(super) async fn page(
         _ => 0,
     };
     if !page.is_full() {
+        // Operations for admins are not resources; `operations` of the command line describes them.
         let numbered = all().iter().enumerate().skip(from);
+        let numbered = numbered.filter(|(_, operation)| !operation.api.admin_only);
         page.add(numbered.map(|(number, operation)| operation_entry(number, operation)));
     }
     Ok(Some(page.build()))

@@ -10,7 +10,7 @@ use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
 use crate::tools::operation_runner::sanitize_response;
 use crate::tools::{CachedResult, ResourceUri, ToolError};
-use exa_mcp_exa_client::{ExaErrorKind, blocking};
+use exa_mcp_exa_client::{ExaErrorKind, KeyOwner, blocking};
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
 use exa_mcp_model::Operation;
@@ -163,6 +163,7 @@ fn fetch_error(operation: &'static Operation, webset: &str, error: OperationErro
         OperationError::KeysUnavailable(no_key) => ReadError::Failed(no_key.to_string()),
         OperationError::Limit(limit) => ReadError::Failed(limit.message),
         OperationError::NoKey(owner) => ReadError::Failed(owner.advice().to_owned()),
+        OperationError::NoServiceKey => ReadError::Failed(KeyOwner::NO_SERVICE_KEY.to_owned()),
     }
 }
 
@@ -191,8 +192,9 @@ async fn render_cached(
 }
 
 fn operation(name: &str) -> Result<ResourceContent, ReadError> {
+    let find = |name: &str| find(name).filter(|operation| !operation.api.admin_only);
     let Some(operation) = find(name) else {
-        let hint = match nearest(name) {
+        let hint = match nearest(name).filter(|near| find(near).is_some()) {
             Some(near) => format!("Did you mean `{near}`?"),
             None => "resources/list shows all of them.".to_owned(),
         };

@@ -49,7 +49,7 @@ const WORDS: &[(Entity, &str)] = &[
     ),
     (
         Entity::Organization,
-        "universit, school, nonprofit, non-profit, ngo, \
+        "organization, organisation, universit, school, nonprofit, non-profit, ngo, \
          foundation, charit, hospital, institute",
     ),
     (
@@ -75,7 +75,7 @@ impl Entity {
             Self::Job => "job",
             Self::Event => "event",
             Self::Repository => "repository",
-            Self::Organization => "organisation",
+            Self::Organization => "organization",
             Self::Other => "custom",
         }
     }
@@ -180,6 +180,8 @@ mod tests {
             ("papers about solid-state batteries", Entity::ResearchPaper),
             ("news on fusion", Entity::Article),
             ("open-source databases", Entity::Repository),
+            ("organization", Entity::Organization),
+            ("aid organisations in Kenya", Entity::Organization),
             ("bridges built before 1900", Entity::Other),
             ("", Entity::Other),
         ];

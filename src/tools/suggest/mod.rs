@@ -129,6 +129,7 @@ fn render_suggestions(subject: &Subject, suggested: SuggestionList, call: Sugges
         links: Vec::new(),
         format,
         stats: Some(stats),
+        job_end: None,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::http_response::{
 };
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
+use exa_mcp_accounts::Requester;
 
 /// The header that names the protocol version.
 pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -84,7 +85,7 @@ pub(super) async fn authenticate<M: McpBackend>(
         .auth_mode
         .authenticate(&parts, client_address(state, &parts))?;
     mark_verified(&parts, &auth);
-    auth.requester.tools = requested_tools(state, &parts)?;
+    auth.requester.tools = requested_tools(state, &parts, &auth.requester)?;
     let is_stateless = names_stateless_version(&parts.headers)?;
     let mut delta = SessionDelta::default();
     let session = match single_header(&parts.headers, SESSION_HEADER)?.filter(|_| !is_stateless) {
@@ -151,13 +152,14 @@ pub(super) fn client_address<M>(state: &HttpState<M>, parts: &Parts) -> IpAddr {
 pub(super) fn requested_tools<M: McpBackend>(
     state: &HttpState<M>,
     parts: &Parts,
+    requester: &Requester,
 ) -> Result<Option<Arc<str>>, HttpRejection> {
     let query = parts.uri.query().unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let Some((_, list)) = pairs.find(|(name, _)| name == "tools") else {
         return Ok(None);
     };
-    let checked = state.mcp.check_tools(&list);
+    let checked = state.mcp.check_tools(&list, requester.is_admin);
     checked
         .map_err(|reason| Box::new(bad_request(&format!("query parameter `tools`: {reason}"))))?;
     Ok(Some(Arc::from(&*list)))

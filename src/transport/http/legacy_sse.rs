@@ -106,7 +106,7 @@ pub(super) async fn connect<M: McpBackend>(
             .auth_mode
             .authenticate(&parts, client_address(&state, &parts))?;
         logging::record_user(&auth.requester.owner);
-        auth.requester.tools = requested_tools(&state, &parts)?;
+        auth.requester.tools = requested_tools(&state, &parts, &auth.requester)?;
         mark_verified(&parts, &auth);
         let credential = auth.requester.credential.clone();
         let activity = Arc::new(Activity::default());

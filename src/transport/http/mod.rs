@@ -98,8 +98,8 @@ pub(crate) trait McpBackend: Clone + Send + Sync + 'static {
     /// Returns the current numbers of tasks and keys.
     fn gauges(&self) -> Gauges;
 
-    /// Checks a list of tool names.
-    fn check_tools(&self, list: &str) -> Result<(), String>;
+    /// Checks a list of tool names. Tools for admins do not exist for others.
+    fn check_tools(&self, list: &str, is_admin: bool) -> Result<(), String>;
 
     /// Returns the pool of Exa API keys, if there is one.
     fn keys(&self) -> Option<KeyPool>;

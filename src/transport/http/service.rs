@@ -156,8 +156,8 @@ impl<R: HandlerFactory> McpBackend for RmcpService<R> {
         self.handlers.gauges()
     }
 
-    fn check_tools(&self, list: &str) -> Result<(), String> {
-        self.handlers.check_list(list)
+    fn check_tools(&self, list: &str, is_admin: bool) -> Result<(), String> {
+        self.handlers.check_list(list, is_admin)
     }
 
     fn keys(&self) -> Option<KeyPool> {

@@ -46,7 +46,7 @@ export function mistakes(exa: Exa): unknown[] {
 }
 
 /** The types of the API's objects are exported. */
-export const told = (run: agent.runs.AgentRun): string => `${run.id} is ${run.status}`;
+export const describeRun = (run: agent.runs.AgentRun): string => `${run.id} is ${run.status}`;
 
 async function create(exa: Exa): Promise<websets.Webset> {
   const args: websets.CreateArgs = {

@@ -69,7 +69,8 @@ fn operations_are_completed() {
         let mut server = McpServer::connect(Program::new(["--sandbox"]), version);
         let operations = || template("exa://operations/{name}");
         let response = send_request(&mut server, operations(), "name", "");
-        assert_eq!(values(&response).len(), all().len());
+        let described = all().iter().filter(|it| !it.api.admin_only);
+        assert_eq!(values(&response).len(), described.count());
         assert_eq!(response["result"]["completion"]["hasMore"], false);
         let response = send_request(&mut server, operations(), "name", "websets.c");
         assert_eq!(values(&response), ["websets.cancel", "websets.create"]);

@@ -77,6 +77,7 @@ fn tool_order_is_stable() {
     let names: Vec<&str> = first.iter().map(name).collect();
     let operations: Vec<String> = all()
         .iter()
+        .filter(|operation| !operation.api.admin_only)
         .map(|operation| operation.name.replace('.', "_"))
         .collect();
     assert_eq!(names[..operations.len()], operations);
@@ -140,7 +141,8 @@ fn tool_definitions_fit_all_clients() {
 #[test]
 fn granular_tool_hints_are_exact() {
     let mut problems = Vec::new();
-    for (tool, operation) in listed("granular").iter().zip(all()) {
+    let operations = all().iter().filter(|it| !it.api.admin_only);
+    for (tool, operation) in listed("granular").iter().zip(operations) {
         let reads = operation.method == "GET" || HARMLESS_POSTS.contains(&operation.name);
         let hints = &tool["annotations"];
         if hints["readOnlyHint"] != reads {
@@ -244,6 +246,36 @@ fn tool_sets_stay_within_budget_in_every_version() {
                 tokens > most / 2 && tokens <= most,
                 "{version} {set}: {tokens}"
             );
+        }
+    }
+}
+
+/// Converters of several clients fail on boolean schemas.
+#[test]
+fn schemas_of_all_tools_are_convertible() {
+    fn booleans(schema: &Value, path: &str, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    let path = format!("{path}/{name}");
+                    let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+                    if name == "additionalProperties" && (value.is_boolean() || is_empty) {
+                        found.push(path.clone());
+                    }
+                    booleans(value, &path, found);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|entry| booleans(entry, path, found)),
+            _ => {}
+        }
+    }
+    for set in [
+        "default", "toolhost", "classic", "granular", "notes", "assist",
+    ] {
+        for tool in listed(set) {
+            let mut found = Vec::new();
+            booleans(&tool["inputSchema"], name(&tool), &mut found);
+            assert!(found.is_empty(), "{found:?}");
         }
     }
 }

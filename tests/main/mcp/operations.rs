@@ -159,7 +159,7 @@ fn describe_shows_schema_and_a_valid_call() {
 }
 
 #[test]
-fn operation_name_is_normalised() {
+fn operation_name_is_normalized() {
     let mut server = McpServer::sandboxed(&[]);
     for name in [
         "websets_list",

@@ -1,5 +1,6 @@
 //! Resources.
 
+use exa_mcp_model::Operation;
 use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
@@ -70,6 +71,11 @@ fn resource_capabilities_are_declared() {
     }
 }
 
+/// Returns the operations that are resources: all but those for admins.
+fn described() -> impl Iterator<Item = &'static Operation> {
+    all().iter().filter(|operation| !operation.api.admin_only)
+}
+
 #[test]
 fn every_operation_is_listed_and_read() {
     for version in [DEFAULT_VERSION, STATELESS_VERSION] {
@@ -83,8 +89,8 @@ fn every_operation_is_listed_and_read() {
                     .is_some_and(|uri| uri.starts_with("exa://operations/"))
             })
             .collect();
-        assert_eq!(operations.len(), all().len());
-        for (resource, operation) in operations.iter().zip(all()) {
+        assert_eq!(operations.len(), described().count());
+        for (resource, operation) in operations.iter().zip(described()) {
             assert_eq!(resource["name"], operation.name);
             assert_eq!(resource["title"], operation.summary);
             assert_eq!(resource["mimeType"], "application/json");
@@ -344,7 +350,7 @@ fn notes_are_paginated() {
         .iter()
         .filter_map(|resource| resource["name"].as_str())
         .collect();
-    assert_eq!(names.len(), 105 + all().len());
+    assert_eq!(names.len(), 105 + described().count());
     assert_eq!(
         (names[0], names[104], names[105]),
         ("note 104", "note 0", all()[0].name)
@@ -397,7 +403,7 @@ fn cached_results_are_listed_and_read_without_requests() {
             contents["text"].as_str().expect("a string").to_owned()
         };
         let whole = text(&mut server, &uri(&first));
-        let parts: Vec<String> = (0..3)
+        let parts: Vec<String> = (1..=3)
             .map(|index| text(&mut server, &format!("{}/{index}", uri(&first))))
             .collect();
         for part in &parts {
@@ -408,7 +414,7 @@ fn cached_results_are_listed_and_read_without_requests() {
             assert!(whole.contains(link.expect("a link")), "{part}");
             assert!(part.len() < whole.len());
         }
-        let error = read(&mut server, &format!("{}/3", uri(&first)))["error"].clone();
+        let error = read(&mut server, &format!("{}/4", uri(&first)))["error"].clone();
         assert!(
             error["message"]
                 .as_str()
@@ -438,7 +444,7 @@ fn cached_result_ids_are_completed() {
         assert_eq!(found, json!([id]), "{typed}");
     }
     let found = complete(&mut server, pattern, "index", "", json!({"cacheId": id}));
-    assert_eq!(found, json!(["0", "1", "2"]));
+    assert_eq!(found, json!(["1", "2", "3"]));
     let found = complete(&mut server, pattern, "index", "", json!({}));
     assert_eq!(found, json!([]));
 }

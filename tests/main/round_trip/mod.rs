@@ -2,6 +2,7 @@
 
 mod generated;
 mod numbers;
+mod responses;
 mod table;
 
 pub(crate) use table::covered_operations;

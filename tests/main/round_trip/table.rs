@@ -8,7 +8,12 @@ use serde_json::{Map, Value};
 use crate::support::{API_KEY, Program, RecordedRequest, Recorder, Response};
 
 /// The headers that only some requests have.
-const SPECIAL_HEADERS: [&str; 3] = ["exa-beta", "x-exa-websets-priority", "idempotency-key"];
+const SPECIAL_HEADERS: [&str; 4] = [
+    "exa-beta",
+    "x-exa-websets-priority",
+    "idempotency-key",
+    "last-event-id",
+];
 
 /// One call and the request that it must become.
 #[derive(Deserialize)]
@@ -54,12 +59,14 @@ macro_rules! tables {
 tables!(
     agent_monitors,
     agent_runs,
+    batches,
     enrichments,
     imports_events,
     items_searches,
     monitors,
     search,
     search_monitors,
+    team,
     webhooks,
     websets,
 );
@@ -81,7 +88,10 @@ fn check(table: &str) {
     for (index, case) in read(table).iter().enumerate() {
         let server = Recorder::always(Response::json(case.status, &case.response));
         let arguments = Value::Object(case.args.clone());
-        let output = Program::call(&server, &case.operation, &arguments).run();
+        let program = Program::call(&server, &case.operation, &arguments)
+            .env("EXA_ADMIN_BASE_URL", &server.url())
+            .env("EXA_SERVICE_KEY", API_KEY);
+        let output = program.run();
         let name = format!("case {index}, {}", case.operation);
         assert_eq!(output.code, Some(0), "{name}: {output:#?}");
         assert_request(&name, case, &server.only_request());

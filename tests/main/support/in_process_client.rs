@@ -7,7 +7,7 @@ use exa_mcp_exa_client::{
     ApiKey, CallContext, ExaConfig, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
 };
 use exa_mcp_exa_client::{CallError, split_arguments};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{KeyKind, Operation};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -17,12 +17,16 @@ use super::{API_KEY, RecordedRequest, Recorder, Response};
 pub(crate) struct InProcessClient {
     recorder: Recorder,
     runtime: Runtime,
-    context: CallContext,
+    http: ExaHttp,
 }
 
 impl InProcessClient {
     pub(crate) fn new() -> Self {
-        let recorder = Recorder::always(Response::json(200, &json!({})));
+        Self::with_recorder(Recorder::always(Response::json(200, &json!({}))))
+    }
+
+    /// Creates a client connected to a recorder with its own responses.
+    pub(crate) fn with_recorder(recorder: Recorder) -> Self {
         let url = recorder.url();
         Self::with(recorder, &url)
     }
@@ -35,6 +39,7 @@ impl InProcessClient {
     fn with(recorder: Recorder, url: &str) -> Self {
         let config = ExaConfig {
             base_url: Some(url.parse().expect("a URL")),
+            service_base_url: Some(url.parse().expect("a URL")),
             retry: RetryPolicy {
                 max_retries: 0,
                 ..RetryPolicy::default()
@@ -42,15 +47,20 @@ impl InProcessClient {
             ..ExaConfig::default()
         };
         let http = ExaHttp::new(config).expect("a usable configuration");
-        let key = ApiKey::new(API_KEY).expect("a usable key");
         Self {
             recorder,
             runtime: Builder::new_current_thread()
                 .enable_all()
                 .build()
                 .expect("a runtime"),
-            context: CallContext::new(http, key, Duration::from_secs(20), Arc::new(Unguarded)),
+            http,
         }
+    }
+
+    fn context(&self, kind: KeyKind) -> CallContext {
+        let key = ApiKey::of_kind(kind, API_KEY).expect("a usable key");
+        let timeout = Duration::from_secs(20);
+        CallContext::new(self.http.clone(), key, timeout, Arc::new(Unguarded))
     }
 
     /// Calls an operation and returns the result and the requests that were sent.
@@ -61,8 +71,8 @@ impl InProcessClient {
     ) -> (Result<ExaResponse, CallError>, Vec<RecordedRequest>) {
         let result = match split_arguments(operation, arguments) {
             Ok(parts) => {
-                let call =
-                    exa_mcp_generated::operations::call(operation, self.context.clone(), parts);
+                let context = self.context(operation.api.key);
+                let call = exa_mcp_generated::operations::call(operation, context, parts);
                 self.runtime.block_on(call)
             }
             Err(error) => Err(error.into()),

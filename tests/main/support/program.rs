@@ -27,6 +27,8 @@ impl Program {
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("NO_PROXY", "127.0.0.1")
             .env("EXA_API_KEY", API_KEY)
+            // Many tests follow research, which Exa has retired.
+            .env("EXA_SANDBOX_RESEARCH", "1")
             // A test that forgets its server must not reach the real API.
             .env("EXA_BASE_URL", "http://127.0.0.1:1");
         Self {

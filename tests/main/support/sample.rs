@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::schema::{branches, requires, resolve};
 
+/// The name of a field that no schema has.
+pub(crate) const UNKNOWN_FIELD: &str = "unknownField ü";
+
 /// Returns a value with every property. `variant` chooses among the branches of unions and the values of enums;
 /// counting it up visits all of them, including nested unions.
 pub(crate) fn full(root: &Value, schema: &Value, variant: usize) -> Value {
@@ -97,10 +100,7 @@ fn object_edits(
         fields.insert(name.to_owned(), value);
         Value::Object(fields)
     };
-    let mut edited = vec![with(
-        "unknownField ü",
-        json!({"a": [null, {}], "b": u64::MAX}),
-    )];
+    let mut edited = vec![with(UNKNOWN_FIELD, json!({"a": [null, {}], "b": u64::MAX}))];
     if !fields.keys().any(|name| requires(schema, name)) {
         edited.push(json!({}));
     }

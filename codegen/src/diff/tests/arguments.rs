@@ -149,7 +149,7 @@ fn reports_documentation_and_default_changes() {
     assert_eq!(
         argument_changes(with("old", 10), with("new", 25)),
         [
-            "compatible argument x: default 10 → 25",
+            "breaking argument x: default 10 → 25",
             "documentation argument x: description “old” → “new”",
         ]
     );

@@ -174,7 +174,7 @@ fn groups_operations_that_share_a_definition() {
     );
     assert_eq!(
         report(&changes),
-        "# API changes\n\n**1 breaking**, 0 compatible, 0 documentation\n\n## Breaking\n\n\
+        "# API changes\n\n**1 breaking**, 0 compatible, 0 documentation\n\n## Several operations\n\n\
          - **breaking** output `Node.value`: type integer → string (breaks clients that rely on it) \
          — in 2 operations: `nodes.get`, `nodes.list`\n"
     );

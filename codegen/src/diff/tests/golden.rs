@@ -77,24 +77,30 @@ const REPORT: &str = "\
 
 **4 breaking**, 5 compatible, 1 documentation
 
-## Breaking
+## Several operations
 
 - **breaking** output `Item.id`: became optional and may be absent (breaks clients that rely on it) — in 2 operations: `items.fetch`, `items.list`
-- **breaking** `items.fetch`: renamed from `items.get` to `items.fetch`
-- **breaking** `items.list` argument `limit`: maximum 100 → 50
-- **breaking** `items.purge`: removed (`GET /purge`)
-
-## Compatible
-
 - **compatible** output `Item.status`: new value: `lost` — in 2 operations: `items.fetch`, `items.list`
-- **compatible** `items.add`: added (`GET /add`)
+
+## `items.fetch`
+
+- **breaking** `items.fetch`: renamed from `items.get` to `items.fetch`
 - **compatible** `items.fetch`: path `/items/{id}` → `/items/{item}` (no effect on callers)
+
+## `items.list`
+
+- **breaking** `items.list` argument `limit`: maximum 100 → 50
 - **compatible** `items.list` argument `cursor`: added, optional (string)
 - **compatible** `items.list` argument `mode`: enum values added: `auto`
-
-## Documentation
-
 - **documentation** `items.list` argument `limit`: description “How many \\| at most” → “The \\`most\\` items”
+
+## `items.purge`
+
+- **breaking** `items.purge`: removed (`GET /purge`)
+
+## `items.add`
+
+- **compatible** `items.add`: added (`GET /add`)
 ";
 
 #[test]

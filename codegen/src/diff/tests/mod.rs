@@ -8,6 +8,8 @@ mod golden;
 mod names;
 mod operations;
 mod outputs;
+mod tools;
+mod transport;
 mod unions;
 
 use serde_json::{Value, json};

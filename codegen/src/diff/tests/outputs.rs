@@ -64,14 +64,19 @@ fn wider_types_are_breaking() {
 }
 
 #[test]
-fn enum_changes_are_compatible() {
+fn only_replaced_enum_values_are_breaking() {
     let of = |values: Value| json!({"type": "string", "enum": values});
     assert_eq!(
         property_changes(of(json!(["a", "b"])), of(json!(["b", "c"]))),
-        [
-            "compatible output x: enum values removed: `a`",
-            "compatible output x: new value: `c`",
-        ]
+        ["breaking output x: enum values replaced: `a` → `c` (breaks clients that rely on it)"]
+    );
+    assert_eq!(
+        property_changes(of(json!(["a", "b"])), of(json!(["b"]))),
+        ["compatible output x: enum values removed: `a`"]
+    );
+    assert_eq!(
+        property_changes(of(json!(["b"])), of(json!(["b", "c"]))),
+        ["compatible output x: new value: `c`"]
     );
     let free = || json!({"type": "string"});
     assert_eq!(

@@ -11,6 +11,8 @@ const DEFAULT_NAME: &str = "message";
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
+    /// The id of the last event that has one.
+    pub(super) id: Option<String>,
     /// Its name; `message` by default.
     pub(super) name: String,
     /// Its lines of data, joined by line feeds.
@@ -23,7 +25,7 @@ pub(super) struct EventTooLong;
 
 /// Parses bytes in arbitrary chunks and returns complete events.
 ///
-/// Lines end with LF, CRLF or CR, also mixed. Comments, `id` and `retry` are ignored: a stream that breaks
+/// Lines end with LF, CRLF or CR, also mixed. Comments and `retry` are ignored: a stream that breaks
 /// off is not resumed, because that would repeat the request.
 pub(super) struct EventParser {
     /// The maximum size of an event in bytes.
@@ -34,6 +36,7 @@ pub(super) struct EventParser {
     at_start: bool,
     /// Whether a line feed would belong to the preceding carriage return.
     after_return: bool,
+    id: Option<String>,
     name: String,
     data: Option<Vec<u8>>,
     complete: VecDeque<Event>,
@@ -46,6 +49,7 @@ impl EventParser {
             line: Vec::new(),
             at_start: true,
             after_return: false,
+            id: None,
             name: String::new(),
             data: None,
             complete: VecDeque::new(),
@@ -112,6 +116,7 @@ impl EventParser {
                 None => self.data = Some(value.to_vec()),
             },
             b"event" => self.name = decode(value),
+            b"id" if !value.contains(&0) => self.id = Some(decode(value)),
             // A comment has an empty field name; other fields are not used.
             _ => {}
         }
@@ -123,6 +128,7 @@ impl EventParser {
             return;
         };
         self.complete.push_back(Event {
+            id: self.id.clone(),
             name: if name.is_empty() {
                 DEFAULT_NAME.to_owned()
             } else {

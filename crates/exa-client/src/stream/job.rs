@@ -43,13 +43,15 @@ impl JobAssembler {
         self.known.get(name)?.as_str()
     }
 
-    /// Handles an event about a run, which carries the current state of the run. Returns whether it is final.
+    /// Handles an event about a run, most of which carry its current state. Returns whether it is final.
     fn take_run(&mut self, name: &str, data: Map<String, Value>) -> bool {
         let Some(stage) = name.strip_prefix("agent_run.") else {
             return false;
         };
         let run = match (data.get("run"), data.get("agentRun")) {
             (Some(Value::Object(run)), _) | (_, Some(Value::Object(run))) => run.clone(),
+            // Events such as `source.added` and `search_trace` are about a part of the run.
+            _ if stage.contains(['.', '_']) => return false,
             _ => data,
         };
         let status = run.get("status").and_then(Value::as_str);

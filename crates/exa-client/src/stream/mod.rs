@@ -3,6 +3,7 @@
 
 mod events;
 mod job;
+mod list;
 mod read;
 mod text;
 
@@ -10,7 +11,9 @@ use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
+use events::Event;
 use job::JobAssembler;
+use list::ListAssembler;
 pub(super) use read::read;
 use text::TextAssembler;
 
@@ -74,6 +77,7 @@ impl StreamOptions {
             StreamKind::AgentRun | StreamKind::Research => {
                 Box::new(JobAssembler::new(self.kind).with_get(self.get))
             }
+            StreamKind::Events => Box::new(ListAssembler::default()),
         }
     }
 }
@@ -100,6 +104,15 @@ trait Assembler: Send {
     /// The event reports that the API failed.
     fn take(&mut self, name: &str, data: Map<String, Value>)
     -> Result<StreamState, Box<ErrorBody>>;
+
+    /// Adds an event with its id, like [`Assembler::take`].
+    fn take_event(
+        &mut self,
+        event: &Event,
+        data: Map<String, Value>,
+    ) -> Result<StreamState, Box<ErrorBody>> {
+        self.take(&event.name, data)
+    }
 
     /// Returns whether the response may be complete if the server closes the stream properly now.
     fn may_end(&self) -> bool;

@@ -166,7 +166,7 @@ impl StreamReader<'_> {
         let Value::Object(data) = value else {
             return Ok(false);
         };
-        match self.assembler.take(&event.name, data) {
+        match self.assembler.take_event(event, data) {
             Ok(StreamState::Complete) => Ok(true),
             Ok(StreamState::More(update)) => {
                 if let Some(update) = update {

@@ -131,7 +131,7 @@ fn cool_downs_do_not_overflow() {
 }
 
 #[test]
-fn retry_after_is_honoured_within_bounds() {
+fn retry_after_is_honored_within_bounds() {
     let cases = [
         (KeyFault::RateLimited, 7, 7),
         (KeyFault::RateLimited, 60, 60),

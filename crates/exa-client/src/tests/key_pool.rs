@@ -225,7 +225,7 @@ fn shared() -> KeyPool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_key_of_an_operator_honours_retry_after() {
+async fn a_single_key_of_an_operator_honors_retry_after() {
     for (status, retry_after, fault, expected) in [
         (429, None, KeyFault::RateLimited, 1),
         (402, None, KeyFault::OutOfCredits, 60),

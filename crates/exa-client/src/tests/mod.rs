@@ -16,8 +16,8 @@ use progenitor_client::{ClientHooks, ClientInfo, Error, OperationInfo, ResponseV
 use serde_json::{Value, json};
 
 use super::{
-    ApiKey, CallContext, ExaConfig, ExaError, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
-    prepare, send,
+    ApiKey, CallContext, ExaConfig, ExaError, ExaHttp, ExaResponse, KeyKind, RetryPolicy,
+    Unguarded, prepare, send,
 };
 
 const KEY: &str = "secret-key-0815";
@@ -50,7 +50,7 @@ struct Client {
 impl Client {
     fn new(base: &str, inner: CallContext) -> Self {
         Self {
-            baseurl: inner.http().base_url(base),
+            baseurl: inner.http().base_url(KeyKind::Api, base),
             client: inner.http().client().unwrap().clone(),
             inner,
         }

@@ -30,9 +30,12 @@ fn assembles_a_run() {
     let source = json!({"source": {"url": "https://a.example", "title": "A\u{7} page\n"}});
     let (step, _) = take(&mut run, "source.added", source).unwrap();
     assert_eq!(step.as_deref(), Some("source.added: A page"));
+    let part = json!({"item": {"id": "item_1"}, "status": "completed"});
+    let (_, is_complete) = take(&mut run, "agent_run.output_item.done", part).unwrap();
+    assert!(!is_complete, "a part of the run is complete");
     assert_eq!(
         run.received(),
-        Some(json!({"runId": "agent_run_1", "status": "queued", "events": 2}))
+        Some(json!({"runId": "agent_run_1", "status": "queued", "events": 3}))
     );
     assert!(run.continuing_job().unwrap().contains("agent_run_1"));
     let done = json!({"id": "agent_run_1", "status": "completed", "output": {"text": "t"}});

@@ -14,8 +14,6 @@ use crate::time::{DAY, iso};
 const DURATION: u64 = 3_000;
 /// Lifetime of a backtest.
 const LIFETIME: u64 = 7 * DAY;
-/// Length of the tested period if the request names none.
-const DEFAULT_PERIOD: u64 = 30 * DAY;
 
 /// One backtest.
 pub(crate) struct Backtest {
@@ -90,17 +88,14 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     ApiResponse::ok(json)
 }
 
-/// Returns start and end, which a request names together or not at all.
+/// Returns start and end, both of which a request must name.
 fn parse_period(now: u64, call: &Call) -> Result<(u64, u64), ApiError> {
     match (call.time("startTime")?, call.time("endTime")?) {
-        (None, None) => Ok((now - DEFAULT_PERIOD, now)),
         (Some(start), Some(end)) if start < end && end <= now => Ok((start, end)),
         (Some(_), Some(_)) => Err(ApiError::invalid(
             "startTime must be before endTime, and both must be in the past",
         )),
-        _ => Err(ApiError::invalid(
-            "startTime and endTime must be given together",
-        )),
+        _ => Err(ApiError::invalid("startTime and endTime must be given")),
     }
 }
 

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::entities::{self, Entity, Field};
-use super::list_response;
 use crate::api_error::ApiError;
-use crate::call::{ApiResponse, ApiResult, Call};
+use crate::call::{ApiResponse, ApiResult, Call, list_response};
 use crate::json::{set, text};
 use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
 use crate::time::{DAY, HOUR, iso, parse_period};
@@ -370,7 +369,6 @@ pub(crate) fn list_changes(account: &mut Account, call: &Call) -> ApiResult {
 }
 
 fn versioned_list(mut page: Value, version: u64) -> ApiResult {
-    set(&mut page, "object", "list");
     set(&mut page, "version", version);
-    ApiResponse::ok(page)
+    list_response(page)
 }

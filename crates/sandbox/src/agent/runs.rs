@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{cost, list_response};
+use super::cost::{self, RunCost};
+use super::run_events::RunEvents;
 use crate::api_error::ApiError;
-use crate::call::{ApiResponse, ApiResult, Call, LiveStream};
+use crate::call::{ApiResponse, ApiResult, Call, LiveStream, list_response};
 use crate::corpus::{Page, PageQuery, capitalize};
-use crate::http::stream;
+use crate::json::{set, text};
 use crate::search::{grounding, structured};
-use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep};
 use crate::time::iso;
 
-/// Beta token for the effort `max` and for stopping a run.
+/// Beta token for the effort `max`.
 const BETA: &str = "agent-max-effort-2026-07-27";
 /// Number of steps between start and end; each adds one source.
 const STAGES: u64 = 4;
@@ -28,24 +29,11 @@ pub(crate) struct AgentRun {
     effort: String,
     structured: Option<Value>,
     output: Value,
-    events: Table<RunEvent>,
+    pub(super) events: RunEvents,
     stage: u64,
     stopping: bool,
     created: u64,
     completed: Option<u64>,
-}
-
-struct RunEvent {
-    id: String,
-    name: &'static str,
-    data: Value,
-    at: u64,
-}
-
-impl RunEvent {
-    fn to_json(&self) -> Value {
-        json!({ "id": self.id, "event": self.name, "data": self.data, "createdAt": iso(self.at) })
-    }
 }
 
 impl Resource for AgentRun {
@@ -54,17 +42,33 @@ impl Resource for AgentRun {
 }
 
 impl AgentRun {
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.completed.is_some()
+    }
+
+    fn cost(&self) -> RunCost {
+        cost::of_run(&self.request, &self.query, &self.effort, self.stage, STAGES)
+    }
+
+    fn error(&self) -> Option<Value> {
+        let message = "The query asked for a failure";
+        let error = json!({ "type": "SERVER_ERROR", "code": "SERVER_ERROR", "message": message });
+        (self.status == "failed").then_some(error)
+    }
+
+    /// Returns the run as the result of a batch item.
+    pub(crate) fn result(&self) -> Result<Value, ApiError> {
+        if self.status == "completed" {
+            return Ok(self.to_json());
+        }
+        let message = format!("The run {} is {}", self.id, self.status);
+        Err(ApiError::new(500, "SERVER_ERROR", message))
     }
 
     fn to_json(&self) -> Value {
         // Usage and cost are reported from the start, however the run ends.
-        let has_started = self.stage > 0 || self.has_ended();
-        let (usage, cost) =
-            cost::usage_and_cost(&self.request, &self.query, &self.effort, self.stage, STAGES);
-        let error = json!({ "type": "SERVER_ERROR", "code": "RUN_FAILED", "message": "The query asked for a failure" });
-        json!({
+        let cost = self.cost();
+        let mut run = json!({
             "id": self.id,
             "object": "agent_run",
             "status": self.status,
@@ -73,10 +77,13 @@ impl AgentRun {
             "completedAt": self.completed.map(iso),
             "request": self.request,
             "output": self.output,
-            "usage": has_started.then_some(usage),
-            "costDollars": has_started.then_some(cost),
-            "error": (self.status == "failed").then_some(error),
-        })
+            "usage": cost.usage(),
+            "costDollars": cost.dollars(),
+        });
+        if let Some(error) = self.error() {
+            set(&mut run, "error", error);
+        }
+        run
     }
 
     /// Returns the duration at time scale 1, which grows with the effort.
@@ -91,17 +98,6 @@ impl AgentRun {
         }
     }
 
-    fn add_event(&mut self, name: &'static str, data: Value, at: u64) {
-        let id = format!("{}_{}", self.id, self.events.len() + 1);
-        let event = RunEvent {
-            id: id.clone(),
-            name,
-            data,
-            at,
-        };
-        self.events.insert(&id, event);
-    }
-
     fn end(
         &mut self,
         status: &'static str,
@@ -112,7 +108,7 @@ impl AgentRun {
         self.status = status;
         self.stop_reason = reason;
         self.completed = Some(now);
-        self.add_event(event, self.to_json(), now);
+        self.events.add(&self.id, event, self.to_json(), now);
     }
 
     /// Advances the run by one stage.
@@ -120,12 +116,14 @@ impl AgentRun {
         self.stage += 1;
         if self.stage == 1 {
             self.status = "running";
-            self.add_event("agent_run.started", self.to_json(), now);
+            self.events
+                .add(&self.id, "agent_run.started", self.to_json(), now);
         } else if self.stage <= STAGES && !self.stopping {
             let index = usize::try_from(self.stage).unwrap_or(0).saturating_sub(2);
             if let Some(page) = pages.get(index) {
                 let source = json!({ "source": { "url": page.url, "title": page.title } });
-                self.add_event("source.added", source, now);
+                self.events
+                    .add(&self.id, "agent_run.source.added", source, now);
             }
         } else if self.query.contains("sandbox-fail") {
             self.end("failed", Some("error"), "agent_run.failed", now);
@@ -149,11 +147,14 @@ impl AgentRun {
         self.output =
             json!({ "text": text, "structured": content, "grounding": grounding(&content, pages) });
         let item = self.output.clone();
-        self.add_event("output_item.added", json!({ "item": item }), now);
-        let reason = match (self.stopping, &self.structured) {
-            (true, _) => Some("stopped"),
-            (false, Some(_)) => Some("schema_satisfied"),
-            (false, None) => None,
+        let item = json!({ "item": item });
+        self.events
+            .add(&self.id, "agent_run.output_item.added", item, now);
+        let reason = match &self.structured {
+            _ if self.stopping => Some("stopped"),
+            _ if self.cost().reached_budget => Some("budget_reached"),
+            Some(_) => Some("schema_satisfied"),
+            None => None,
         };
         self.end("completed", reason, "agent_run.completed", now);
     }
@@ -168,32 +169,58 @@ pub(crate) fn advance(account: &mut Account, id: &str) {
     };
     let pages = PageQuery::new(&run.query, 4).run(seed);
     run.advance(now, &pages);
-    if !run.has_ended() {
+    if run.has_ended() {
+        let cost = run.cost().total;
+        account.charge("agent run", cost);
+    } else {
         let pause = run.duration() / STAGES;
         account.schedule_after(pause, ScheduledStep::AgentRun(id.to_owned()));
     }
 }
 
-/// Returns the events after the first `skip`, and whether the run has ended.
-pub(crate) fn live_events(account: &Account, id: &str, skip: usize) -> (Vec<String>, bool) {
-    let Some(run) = account.agent_runs.get(id) else {
-        return (Vec::new(), true);
+/// Rejects combinations of arguments that the input schema cannot express.
+fn validate(account: &Account, call: &Call, effort: &str) -> Result<(), ApiError> {
+    if effort == "max" {
+        call.require_beta(BETA, "The effort max")?;
+    }
+    let budget = |name: &str| call.get("budget").and_then(|budget| budget.get(name));
+    if budget("maxCostDollars").is_some() && !cost::is_metered(effort) {
+        let message = format!("budget.maxCostDollars: the effort {effort} has a fixed price");
+        return Err(ApiError::invalid(message));
+    }
+    if budget("maxDurationSeconds").is_some() && effort != "ultra" {
+        let message = "budget.maxDurationSeconds: only the effort ultra takes a time limit";
+        return Err(ApiError::invalid(message));
+    }
+    let mut providers = call
+        .list("dataSources")
+        .iter()
+        .map(|source| text(source, "provider"));
+    if let Some(unknown) = providers.find(|provider| !cost::is_provider(provider)) {
+        let message = format!("dataSources: there is no provider {unknown}");
+        return Err(ApiError::new(400, "INVALID_DATA_SOURCE", message));
+    }
+    let Some(previous) = call.opt_text("previousRunId") else {
+        return Ok(());
     };
-    let events = run.events.values().skip(skip);
-    let events = events.map(|event| stream::event(Some(&event.id), event.name, event.data.clone()));
-    (events.collect(), run.has_ended())
+    match account.agent_runs.get(previous) {
+        None => {
+            let message = format!("Agent run {previous} not found");
+            Err(ApiError::new(404, "PREVIOUS_RUN_NOT_FOUND", message))
+        }
+        Some(run) if run.status != "completed" => {
+            let message = format!("Agent run {previous} is {}", run.status);
+            Err(ApiError::new(400, "PREVIOUS_RUN_NOT_COMPLETED", message))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// `POST /agent/runs`.
 pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     account.ensure_capacity(1)?;
     let effort = call.opt_text("effort").unwrap_or("auto");
-    if effort == "max" {
-        call.require_beta(BETA, "The effort max")?;
-    }
-    if let Some(previous) = call.opt_text("previousRunId") {
-        account.agent_runs.find(previous)?;
-    }
+    validate(account, call, effort)?;
     let query = call.text("query");
     let structured = structured(call.get("outputSchema"), account.data_seed(), query)?;
     let id = account.new_id("agent_run");
@@ -207,15 +234,16 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
         query: query.to_owned(),
         effort: effort.to_owned(),
         structured,
-        output: Value::Null,
-        events: Table::default(),
+        output: json!({ "text": "", "structured": null, "grounding": [] }),
+        events: RunEvents::default(),
         stage: 0,
         stopping: false,
         created: account.now(),
         completed: None,
     };
     let json = run.to_json();
-    run.add_event("agent_run.created", json.clone(), account.now());
+    run.events
+        .add(&id, "agent_run.created", json.clone(), account.now());
     let pause = run.duration() / 10;
     account.agent_runs.insert(&id, run);
     account.schedule_after(pause, ScheduledStep::AgentRun(id.clone()));
@@ -241,23 +269,28 @@ pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
 pub(crate) fn cancel(account: &mut Account, call: &Call) -> ApiResult {
     let now = account.now();
     let run = account.agent_runs.find_mut(call.text("runId"))?;
-    if !run.has_ended() {
+    let was_running = !run.has_ended();
+    if was_running {
         run.end("cancelled", Some("cancelled"), "agent_run.cancelled", now);
     }
-    ApiResponse::ok(run.to_json())
+    let (json, cost) = (run.to_json(), run.cost().total);
+    if was_running {
+        account.charge("agent run", cost);
+    }
+    ApiResponse::ok(json)
 }
 
 /// `POST /agent/runs/{id}/stop`: the run ends early with the results it has.
 pub(crate) fn stop(account: &mut Account, call: &Call) -> ApiResult {
-    call.require_beta(BETA, "Stopping a run")?;
     let id = call.text("runId");
     let run = account.agent_runs.find_mut(id)?;
-    if !matches!(run.effort.as_str(), "ultra" | "max") {
-        let message = format!(
-            "Only runs with effort ultra can be stopped; this one has {}",
-            run.effort
-        );
-        return Err(ApiError::new(400, "RUN_NOT_STOPPABLE", message));
+    match run.effort.as_str() {
+        "ultra" => {}
+        "max" => call.require_beta(BETA, "Stopping a run with effort max")?,
+        effort => {
+            let message = format!("Only runs with effort ultra can be stopped, not {effort}");
+            return Err(ApiError::invalid(message));
+        }
     }
     if run.has_ended() || run.stopping {
         return ApiResponse::ok(run.to_json());
@@ -277,11 +310,4 @@ pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("runId");
     account.agent_runs.delete(id)?;
     ApiResponse::ok(json!({ "id": id, "object": "agent_run.deleted", "deleted": true }))
-}
-
-/// `GET /agent/runs/{id}/events`.
-pub(crate) fn list_events(account: &mut Account, call: &Call) -> ApiResult {
-    let paging = Paging::from_call(call, 50, 200)?;
-    let run = account.agent_runs.find(call.text("runId"))?;
-    list_response(paging.page(run.events.rows(), Order::OldestFirst, RunEvent::to_json))
 }

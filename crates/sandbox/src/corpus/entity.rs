@@ -139,6 +139,14 @@ fn company(rng: &mut Rng, name: &str, url: &str, query: &str) -> Value {
             "industry": industry,
             "about": about,
             "logoUrl": format!("{}logo.png", with_final_slash(url)),
+            "foundedYear": rng.between(1990, 2025),
+            "headquarters": null,
+            "financials": {
+                "revenueAnnual": null,
+                "fundingTotal": rng.between(1, 90) * 1_000_000,
+                "fundingLatestRound": null,
+            },
+            "webTraffic": { "visitsMonthly": rng.between(500, 900_000), "uniqueVisitors": null },
         },
     })
 }
@@ -157,6 +165,13 @@ fn person(rng: &mut Rng, name: &str, url: &str, query: &str) -> Value {
             "position": position,
             "company": { "name": employer, "location": place },
             "pictureUrl": null,
+            "workHistory": [{
+                "title": position,
+                "location": place,
+                "dates": { "from": "2021-04-01", "to": null },
+                "company": { "id": null, "name": employer, "linkedinUrl": null },
+            }],
+            "educationHistory": [],
         },
     })
 }

@@ -25,57 +25,79 @@ pub(super) fn parse(
     variables: Vec<(String, String)>,
     body: &[u8],
 ) -> Result<Map<String, Value>, ApiError> {
-    let mut parser = ArgumentParser {
-        route,
-        request,
-        args: Map::new(),
-        issues: Vec::new(),
-    };
+    let mut parser = ArgumentParser::new(route, request.is_lenient());
     for argument in &route.spec.arguments {
         let value = match argument.location {
             ArgumentLocation::Path => {
                 let variable = variables.iter().find(|(name, _)| name == argument.wire);
                 variable.map(|(_, value)| value.as_str().into())
             }
-            ArgumentLocation::Header => parser.header(argument),
-            ArgumentLocation::Query => parser.query(argument),
+            ArgumentLocation::Header => parser.header(argument, request),
+            ArgumentLocation::Query => parser.query(argument, request),
             ArgumentLocation::Body | ArgumentLocation::Server => None,
         };
         if let Some(value) = value {
             parser.args.insert(argument.name.to_owned(), value);
         }
     }
-    parser.report_unknown_query();
-    parser.read_body(body)?;
-    if !request.is_lenient() {
-        parser.validate(&route.validator);
-    } else if let Ok(open) = compile_schema(&route.spec.input_schema) {
-        // Lenient requests are rare, so the open schema is not cached. It compiled before.
-        parser.validate(&open);
-    }
-    parser.report_missing();
-    if parser.issues.is_empty() {
-        Ok(parser.args)
-    } else {
-        Err(ApiError::from_issues(parser.issues))
-    }
+    parser.report_unknown_query(request);
+    parser.read_body(body, request.header("content-type"))?;
+    parser.finish(&[])
+}
+
+/// Returns the flat arguments of a request that has only a body.
+pub(super) fn parse_body(
+    route: &Route,
+    body: &Map<String, Value>,
+) -> Result<Map<String, Value>, ApiError> {
+    let mut parser = ArgumentParser::new(route, false);
+    parser.take_fields(body.clone());
+    // The headers of the enclosing request count, so none can be missing here.
+    parser.finish(&[ArgumentLocation::Header])
 }
 
 struct ArgumentParser<'a> {
     route: &'a Route,
-    request: &'a IncomingRequest,
+    lenient: bool,
     args: Map<String, Value>,
     issues: Vec<ValidationIssue>,
 }
 
 impl<'a> ArgumentParser<'a> {
+    fn new(route: &'a Route, lenient: bool) -> Self {
+        ArgumentParser {
+            route,
+            lenient,
+            args: Map::new(),
+            issues: Vec::new(),
+        }
+    }
+
+    /// Validates the arguments. Issues about arguments in the `ignored` locations do not count.
+    fn finish(mut self, ignored: &[ArgumentLocation]) -> Result<Map<String, Value>, ApiError> {
+        if !self.lenient {
+            self.validate(&self.route.validator);
+        } else if let Ok(open) = compile_schema(&self.route.spec.input_schema) {
+            // Lenient requests are rare, so the open schema is not cached. It compiled before.
+            self.validate(&open);
+        }
+        self.report_missing();
+        self.issues
+            .retain(|issue| !ignored.contains(&issue.location));
+        if self.issues.is_empty() {
+            Ok(self.args)
+        } else {
+            Err(ApiError::from_issues(self.issues))
+        }
+    }
+
     fn report(&mut self, location: ArgumentLocation, path: &str, message: &str) {
         let issue = ValidationIssue::new(location, path, message);
         self.issues.push(issue);
     }
 
-    fn header(&self, argument: &Argument) -> Option<Value> {
-        let text = self.request.header(argument.wire)?;
+    fn header(&self, argument: &Argument, request: &IncomingRequest) -> Option<Value> {
+        let text = request.header(argument.wire)?;
         let schema = self.route.schema_of(argument.name);
         if self.allows(schema, "array") {
             let parts = text.split(',').map(str::trim);
@@ -85,12 +107,15 @@ impl<'a> ArgumentParser<'a> {
         Some(self.typed(schema, text))
     }
 
-    fn query(&mut self, argument: &Argument) -> Option<Value> {
-        let pairs = self.request.query.iter();
+    fn query(&mut self, argument: &Argument, request: &IncomingRequest) -> Option<Value> {
+        let schema = self.route.schema_of(argument.name);
+        if let Some(object) = self.query_object(argument, schema, request) {
+            return Some(object);
+        }
+        let pairs = request.query.iter();
         let pairs = pairs.filter(|(key, _)| key == argument.wire);
         let values: Vec<&str> = pairs.map(|(_, value)| value.as_str()).collect();
         let first = values.first()?;
-        let schema = self.route.schema_of(argument.name);
         if self.allows(schema, "array") {
             let items = schema.and_then(|schema| self.resolve(schema).get("items"));
             return Some(values.iter().map(|text| self.typed(items, text)).collect());
@@ -102,10 +127,43 @@ impl<'a> ArgumentParser<'a> {
         Some(self.typed(schema, first))
     }
 
-    fn report_unknown_query(&mut self) {
-        for (key, _) in &self.request.query {
-            let argument = self.route.argument_at(ArgumentLocation::Query, key);
-            if argument.is_none() && !self.request.is_lenient() {
+    /// Returns the object that `name[key]=value` pairs describe, if the schema allows one.
+    fn query_object(
+        &mut self,
+        argument: &Argument,
+        schema: Option<&Value>,
+        request: &IncomingRequest,
+    ) -> Option<Value> {
+        if !self.allows(schema, "object") {
+            return None;
+        }
+        let schema = schema.map(|schema| self.resolve(schema));
+        let mut object = Map::new();
+        for (pair, value) in &request.query {
+            let Some((_, key)) = split_pair(pair).filter(|(wire, _)| *wire == argument.wire) else {
+                continue;
+            };
+            let properties = schema.and_then(|schema| schema.get("properties"));
+            let field = properties.and_then(|properties| properties.get(key));
+            let field = field.or_else(|| schema.and_then(|it| it.get("additionalProperties")));
+            let value = self.typed(field, value);
+            if object.insert(key.to_owned(), value).is_some() {
+                self.report(ArgumentLocation::Query, pair, "was given more than once");
+            }
+        }
+        (!object.is_empty()).then_some(Value::Object(object))
+    }
+
+    fn report_unknown_query(&mut self, request: &IncomingRequest) {
+        for (key, _) in &request.query {
+            let whole = self.route.argument_at(ArgumentLocation::Query, key);
+            let part = || {
+                let (wire, _) = split_pair(key)?;
+                let argument = self.route.argument_at(ArgumentLocation::Query, wire)?;
+                let schema = self.route.schema_of(argument.name);
+                self.allows(schema, "object").then_some(argument)
+            };
+            if whole.or_else(part).is_none() && !self.lenient {
                 let message = "is not a parameter of this operation";
                 self.report(ArgumentLocation::Query, key, message);
             }
@@ -165,37 +223,32 @@ impl<'a> ArgumentParser<'a> {
         schema
     }
 
-    fn read_body(&mut self, body: &[u8]) -> Result<(), ApiError> {
+    fn read_body(&mut self, body: &[u8], content_type: Option<&str>) -> Result<(), ApiError> {
         if body.is_empty() {
             return Ok(());
         }
-        self.require_json_content_type()?;
+        require_json(content_type.unwrap_or_default())?;
         let invalid = |message| ApiError::new(400, "INVALID_REQUEST_BODY", message);
         let value: Value = serde_json::from_slice(body)
             .map_err(|error| invalid(format!("The body is not JSON: {error}")))?;
         let Value::Object(fields) = value else {
             return Err(invalid("The body must be a JSON object".to_owned()));
         };
+        self.take_fields(fields);
+        Ok(())
+    }
+
+    /// Takes the fields of a body.
+    fn take_fields(&mut self, fields: Map<String, Value>) {
         for (field, value) in fields {
             let argument = self.route.argument_at(ArgumentLocation::Body, &field);
             if let Some(argument) = argument {
                 self.args.insert(argument.name.to_owned(), value);
-            } else if !self.request.is_lenient() {
+            } else if !self.lenient {
                 let message = "is not a field of this operation";
                 self.report(ArgumentLocation::Body, &field, message);
             }
         }
-        Ok(())
-    }
-
-    fn require_json_content_type(&self) -> Result<(), ApiError> {
-        let sent = self.request.header("content-type").unwrap_or_default();
-        let essence = sent.split(';').next().unwrap_or_default().trim();
-        if essence.eq_ignore_ascii_case("application/json") {
-            return Ok(());
-        }
-        let message = format!("Content-Type must be application/json, not '{sent}'");
-        Err(ApiError::new(415, "UNSUPPORTED_MEDIA_TYPE", message))
     }
 
     fn validate(&mut self, validator: &Validator) {
@@ -243,6 +296,22 @@ impl<'a> ArgumentParser<'a> {
         }
         (location, path.join("."))
     }
+}
+
+fn require_json(content_type: &str) -> Result<(), ApiError> {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let message = format!("Content-Type must be application/json, not '{content_type}'");
+    Err(ApiError::new(415, "UNSUPPORTED_MEDIA_TYPE", message))
+}
+
+/// Splits `name[key]`.
+fn split_pair(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once('[')?;
+    let key = rest.strip_suffix(']').filter(|key| !key.is_empty())?;
+    Some((name, key))
 }
 
 fn unescape(part: &str) -> String {

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::incoming::IncomingRequest;
 use super::{ServerContext, response};
+use crate::MARKER;
 use crate::api_error::ApiError;
-use crate::state::SandboxState;
+use crate::batches;
+use crate::state::{LinkTarget, SandboxState};
 use crate::time::{DAY, iso};
 use crate::websets::imports;
 
@@ -25,6 +27,10 @@ pub(super) fn handle(
         upload(&mut state, request, token, body)?;
         // Storage services respond to an upload without a body.
         return Ok(Response::default());
+    }
+    if let Some(token) = path.strip_prefix("results/") {
+        let lines = download(&mut state, request, token)?;
+        return Ok(response::text("application/jsonl", lines));
     }
     let value = match (request.method(), path) {
         ("GET", "state") => describe_state(&mut state, context.routes.len()),
@@ -53,8 +59,7 @@ pub(super) fn handle(
     Ok(response::json(200, value))
 }
 
-/// Accepts the file of an import. At Exa, uploads go to a storage service that must not see API keys,
-/// so a request with a key is rejected to reveal the leak.
+/// Accepts the file of an import.
 fn upload(
     state: &mut SandboxState,
     request: &IncomingRequest,
@@ -64,15 +69,53 @@ fn upload(
     if request.method() != "PUT" {
         return Err(method_not_allowed("PUT"));
     }
+    refuse_key(request)?;
+    match state.links.get(token).cloned() {
+        Some((key, LinkTarget::Upload(import))) => {
+            let uploaded =
+                imports::upload(state.account(&key), &import, file, request.is_lenient());
+            uploaded.ok_or_else(unknown_link)?
+        }
+        _ => Err(unknown_link()),
+    }
+}
+
+/// Returns the results of a batch. The link works for a limited time.
+fn download(
+    state: &mut SandboxState,
+    request: &IncomingRequest,
+    token: &str,
+) -> Result<String, ApiError> {
+    if request.method() != "GET" {
+        return Err(method_not_allowed("GET"));
+    }
+    refuse_key(request)?;
+    let now = state.now();
+    match state.links.get(token).cloned() {
+        Some((key, LinkTarget::Results { batch, expires })) if now < expires => {
+            batches::results(state.account(&key), &batch, MARKER).ok_or_else(unknown_link)
+        }
+        Some((_, LinkTarget::Results { .. })) => {
+            let message = "This link has expired; get the batch again";
+            Err(ApiError::new(403, "LINK_EXPIRED", message))
+        }
+        _ => Err(unknown_link()),
+    }
+}
+
+/// Rejects a request with a key: at Exa, files are in a storage service that must not see API keys.
+fn refuse_key(request: &IncomingRequest) -> Result<(), ApiError> {
     let headers = &request.parts.headers;
     if headers.contains_key("x-api-key") || headers.contains_key("authorization") {
         return Err(ApiError::invalid(
-            "An API key was sent to the upload URL; it belongs to the API alone",
+            "An API key was sent to a storage URL; it belongs to the API alone",
         ));
     }
-    let unknown = || ApiError::new(404, "NOT_FOUND", "This upload URL is not known");
-    let (key, import) = state.uploads.get(token).cloned().ok_or_else(unknown)?;
-    imports::upload(state.account(&key), &import, file, request.is_lenient()).ok_or_else(unknown)?
+    Ok(())
+}
+
+fn unknown_link() -> ApiError {
+    ApiError::new(404, "NOT_FOUND", "This link is not known")
 }
 
 fn describe_state(state: &mut SandboxState, operations: usize) -> Value {
@@ -137,7 +180,7 @@ fn unknown_path_or_method(path: &str) -> ApiError {
         "faults" => "GET, POST, DELETE",
         "requests" => "GET, DELETE",
         _ => {
-            let known = "state, reset, clock, faults, requests, uploads/{token}";
+            let known = "state, reset, clock, faults, requests, uploads/{token}, results/{token}";
             let message = format!("Nothing at /sandbox/{path}; there are: {known}");
             return ApiError::new(404, "NOT_FOUND", message);
         }

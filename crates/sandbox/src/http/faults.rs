@@ -25,6 +25,8 @@ pub(super) struct Fault {
     /// Milliseconds between the execution and the response.
     pub(super) hold: u64,
     pub(super) status: Option<u16>,
+    /// Tag or code of the error body.
+    pub(super) tag: Option<String>,
     /// Value of `Retry-After`: seconds or an HTTP date.
     pub(super) retry_after: Option<String>,
     pub(super) effect: FaultEffect,
@@ -81,7 +83,7 @@ impl Fault {
         };
         if fields.is_empty() {
             return Err(
-                "a fault needs at least one of status, delay, hold, cut, html, empty, huge, malformed"
+                "a fault needs at least one of status, tag, delay, hold, cut, html, empty, huge, malformed"
                     .into(),
             );
         }
@@ -95,6 +97,7 @@ impl Fault {
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
         match name {
             "status" => self.status = Some(parse_status(value)?),
+            "tag" => self.tag = Some(to_text(value)),
             "retryAfter" => self.retry_after = Some(to_text(value)),
             "delay" | "delayMs" => self.delay = parse_number(name, value)?.min(MAX_DELAY),
             "hold" | "holdMs" => self.hold = parse_number(name, value)?.min(MAX_DELAY),
@@ -127,8 +130,9 @@ impl Fault {
     /// Whether the request is executed in spite of the fault.
     pub(super) fn executes_request(&self) -> bool {
         matches!(
-            (&self.effect, self.status),
-            (FaultEffect::Normal, None) | (FaultEffect::Cut(CutPoint::After | CutPoint::Body), _)
+            (&self.effect, self.status, &self.tag),
+            (FaultEffect::Normal, None, None)
+                | (FaultEffect::Cut(CutPoint::After | CutPoint::Body), _, _)
         )
     }
 }

@@ -14,7 +14,10 @@ use super::routes::{Route, RouteMatch};
 use super::{ServerContext, arguments, control, response, stream};
 use crate::api_error::{ApiError, ErrorFormat};
 use crate::call::{ApiResponse, Call};
+use crate::error_tags::payment_required;
+use crate::handlers::is_payable;
 use crate::sample;
+use crate::team_keys::invalid_key;
 
 /// Account of requests without a key, if the sandbox requires none.
 const NO_KEY: &str = "";
@@ -99,10 +102,9 @@ fn execute(context: &Arc<ServerContext>, request: &IncomingRequest) -> Response 
 }
 
 fn error_response(request: &IncomingRequest, error: &ApiError) -> Response {
-    let format = if error.always_flat {
-        ErrorFormat::Flat
-    } else {
-        ErrorFormat::for_path(request.path())
+    let format = match ErrorFormat::for_path(request.path()) {
+        ErrorFormat::Agent | ErrorFormat::Websets if error.from_gateway => ErrorFormat::Standard,
+        format => format,
     };
     response::from_error(error, format, &request.error_context())
 }
@@ -120,11 +122,11 @@ fn dispatch(context: &Arc<ServerContext>, request: &IncomingRequest) -> Result<R
         RouteMatch::MethodNotAllowed(methods) => {
             let allowed = methods.join(", ");
             let message = format!("{method} is not allowed on {path}; use {allowed}");
-            Err(ApiError::method_not_allowed(&allowed, message).flat())
+            Err(ApiError::method_not_allowed(&allowed, message).at_gateway())
         }
         RouteMatch::NotFound => {
             let message = format!("Cannot {method} {path}");
-            Err(ApiError::new(404, "NOT_FOUND", message).flat())
+            Err(ApiError::new(404, "NOT_FOUND", message).at_gateway())
         }
     }
 }
@@ -136,16 +138,26 @@ fn call_operation(
     variables: Vec<(String, String)>,
     body: &[u8],
 ) -> Result<Response, ApiError> {
-    let key = require_key(context, request)?;
+    let key = require_key(context, request, route)?;
     let accepts_events = |accept: &str| accept.trim_start().starts_with("text/event-stream");
     let call = Call {
         args: arguments::parse(route, request, variables, body)?,
         host: request.header("host").unwrap_or("localhost").to_owned(),
         wants_events: request.header("accept").is_some_and(accepts_events),
+        betas: request.betas(),
+        last_event_id: request.header("last-event-id").map(str::to_owned),
         request_id: request.request_id.clone(),
     };
+    let parse_nested = |path: &str, body: &Map<String, Value>| {
+        let RouteMatch::Route(route, _) = context.routes.find("POST", path) else {
+            return Err(ApiError::invalid(format!(
+                "There is no operation POST {path}"
+            )));
+        };
+        arguments::parse_body(route, body)
+    };
     let result = match route.handler {
-        Some(handler) => context.state().run(&key, handler, &call)?,
+        Some(handler) => context.state().run(&key, handler, &call, &parse_nested)?,
         None => ApiResponse::Json {
             status: 200,
             value: sample_response(&route.spec.output_schema),
@@ -168,12 +180,20 @@ fn sample_response(schema: &Value) -> Value {
     }
 }
 
-fn require_key(context: &ServerContext, request: &IncomingRequest) -> Result<String, ApiError> {
-    match &request.key {
-        Some(key) => Ok(key.clone()),
-        None if context.require_key => {
-            Err(ApiError::new(401, "INVALID_API_KEY", "Missing or invalid API key").flat())
-        }
-        None => Ok(NO_KEY.to_owned()),
-    }
+/// Returns the key, which must be of the kind that the operation takes.
+fn require_key(
+    context: &ServerContext,
+    request: &IncomingRequest,
+    route: &Route,
+) -> Result<String, ApiError> {
+    let Some(key) = &request.key else {
+        return match context.require_key {
+            true if is_payable(&route.spec.name) => Err(payment_required()),
+            true => Err(invalid_key("Missing or invalid API key")),
+            false => Ok(NO_KEY.to_owned()),
+        };
+    };
+    let for_team = ErrorFormat::for_path(request.path()) == ErrorFormat::Team;
+    context.state().check_key(key, for_team)?;
+    Ok(key.clone())
 }

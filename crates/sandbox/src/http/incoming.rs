@@ -67,10 +67,18 @@ impl IncomingRequest {
         self.path().strip_prefix("/sandbox/")
     }
 
-    /// Whether the request controls the sandbox. Uploads do not: they are a part of the API.
+    /// Whether the request controls the sandbox. Files do not: they are a part of the API.
     pub(super) fn is_control(&self) -> bool {
-        self.sandbox_path()
-            .is_some_and(|path| !path.starts_with("uploads/"))
+        let is_file = |path: &str| path.starts_with("uploads/") || path.starts_with("results/");
+        self.sandbox_path().is_some_and(|path| !is_file(path))
+    }
+
+    /// The tokens of the `Exa-Beta` headers.
+    pub(super) fn betas(&self) -> Vec<String> {
+        let headers = self.parts.headers.get_all("exa-beta").iter();
+        let texts = headers.filter_map(|header| header.to_str().ok());
+        let tokens = texts.flat_map(|text| text.split(',')).map(str::trim);
+        tokens.map(str::to_owned).collect()
     }
 
     /// Whether unknown fields are ignored instead of rejected.

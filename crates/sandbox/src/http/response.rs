@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::faults::{Fault, FaultEffect};
 use crate::MARKER;
 use crate::api_error::{ApiError, ErrorContext, ErrorFormat};
+use crate::error_tags;
 use crate::json::set;
 
 /// Delay before a body fails, so that the bytes before are really sent.
@@ -31,6 +32,11 @@ pub(super) fn json(status: u16, mut value: Value) -> Response {
 /// Adds the field that marks generated data.
 pub(super) fn add_marker(value: &mut Value) {
     set(value, "sandbox", MARKER);
+}
+
+/// Builds the response of a file.
+pub(super) fn text(content_type: &str, text: String) -> Response {
+    build(200, content_type, Body::from(text))
 }
 
 pub(super) fn events(body: Body) -> Response {
@@ -89,7 +95,8 @@ pub(super) fn from_fault(
         }
         FaultEffect::Huge(bytes) => build(status, JSON, huge(*bytes)),
         FaultEffect::Normal | FaultEffect::Cut(_) => {
-            let error = error_for_status(fault.status.unwrap_or(500));
+            let status = fault.status.or(fault.tag.is_none().then_some(500));
+            let error = error_tags::requested(format, status, fault.tag.as_deref());
             from_error(&error, format, context)
         }
     };
@@ -97,32 +104,6 @@ pub(super) fn from_fault(
         set_header(&mut response, "retry-after", after);
     }
     response
-}
-
-/// Returns the error that the API sends with a status.
-fn error_for_status(status: u16) -> ApiError {
-    let (tag, message) = match status {
-        400 => ("INVALID_REQUEST", "Invalid request"),
-        401 => ("INVALID_API_KEY", "Invalid API key"),
-        402 => ("NO_MORE_CREDITS", "You have run out of credits"),
-        403 => ("INSUFFICIENT_SCOPE", "This key may not do that"),
-        404 => ("NOT_FOUND", "Not found"),
-        408 | 504 => ("TIMEOUT", "The request took too long"),
-        409 => ("CONFLICT", "The request conflicts with another"),
-        413 => ("PAYLOAD_TOO_LARGE", "The body is too large"),
-        422 => (
-            "UNABLE_TO_GENERATE_RESPONSE",
-            "The request cannot be processed",
-        ),
-        429 => ("RATE_LIMIT_EXCEEDED", "You have exceeded your rate limit"),
-        500.. => ("INTERNAL_ERROR", "Something went wrong on our side"),
-        _ => ("DEFAULT_ERROR", "An error was asked for"),
-    };
-    ApiError::new(
-        status,
-        tag,
-        format!("{message} (a fault asked for from the sandbox)"),
-    )
 }
 
 fn html(status: u16) -> String {

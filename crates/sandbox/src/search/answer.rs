@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cost::Cost;
 use super::output::{prose, structured};
-use super::query::stream_events;
+use super::stream;
 use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::{Page, PageQuery};
 use crate::json::set;
@@ -24,15 +24,17 @@ pub(crate) fn answer(account: &mut Account, call: &Call) -> ApiResult {
         .iter()
         .map(|page| citation(page, call.flag("text")))
         .collect();
+    let cost = Cost::answer();
+    account.charge("answer", cost.total());
     if call.flag("stream") {
-        let events = stream_events(call, &answer, citations, &Cost::answer());
+        let events = stream::answer(call, &answer, citations, &cost);
         return Ok(ApiResponse::Events(events));
     }
     ApiResponse::ok(json!({
         "requestId": call.request_id,
         "answer": answer,
         "citations": citations,
-        "costDollars": Cost::answer().to_json(),
+        "costDollars": cost.to_json(),
     }))
 }
 

@@ -6,15 +6,22 @@ use super::html;
 use crate::api_error::ApiError;
 use crate::call::Call;
 use crate::corpus::{Page, host_of, slug, truncate};
-use crate::json::{count, items, set};
+use crate::json::{count, is_given, items, set};
 use crate::rng::hash;
 use crate::sample;
+use crate::time::{self, DAY, iso};
 
-/// Beta token for `highlights.dynamic`.
+/// Beta token for `highlights.dynamic` and `highlights.verbosity`.
 const BETA: &str = "dynamic-highlights-2026-08-28";
 
 /// Number of highlights per page if the request does not say.
 const DEFAULT_HIGHLIGHTS: usize = 3;
+/// How long old versions of pages are kept.
+const SNAPSHOT_WINDOW: u64 = 150 * DAY;
+/// Age of the stored version of a page at the requested time.
+const SNAPSHOT_AGE: u64 = 2 * DAY;
+/// Characters of a token, for limits in tokens.
+const TOKEN_LENGTH: usize = 4;
 
 /// The contents options of a request.
 #[derive(Clone, Debug, Default)]
@@ -37,18 +44,70 @@ impl ContentsOptions {
 
     /// Validates what the input schema cannot express.
     pub(crate) fn validate(&self, call: &Call) -> Result<(), ApiError> {
+        self.validate_highlights(call)?;
+        self.validate_snapshot()
+    }
+
+    fn validate_highlights(&self, call: &Call) -> Result<(), ApiError> {
         let Some(highlights) = self.requested("highlights") else {
             return Ok(());
         };
-        if highlights.get("dynamic").and_then(Value::as_bool) != Some(true) {
+        for (name, others) in [
+            ("dynamic", &["maxCharacters"][..]),
+            ("verbosity", &["maxCharacters", "numSentences"]),
+        ] {
+            if !is_given(highlights.get(name)) {
+                continue;
+            }
+            if let Some(other) = others
+                .iter()
+                .find(|other| is_given(highlights.get(**other)))
+            {
+                return Err(ApiError::invalid(format!(
+                    "highlights.{other} cannot be used together with highlights.{name}"
+                )));
+            }
+            call.require_beta(BETA, &format!("highlights.{name}"))?;
+        }
+        Ok(())
+    }
+
+    fn validate_snapshot(&self) -> Result<(), ApiError> {
+        let Some(given) = self.options.get("snapshotAsOf").and_then(Value::as_str) else {
             return Ok(());
+        };
+        if time::parse(given).is_none() {
+            let message = format!("snapshotAsOf: '{given}' is not an ISO 8601 time");
+            return Err(ApiError::invalid(message));
         }
-        if highlights.contains_key("maxCharacters") {
-            return Err(ApiError::invalid(
-                "highlights.maxCharacters cannot be used together with highlights.dynamic",
-            ));
+        let mut others = ["livecrawl", "livecrawlTimeout", "maxAgeHours", "subpages"].iter();
+        match others.find(|other| is_given(self.options.get(**other))) {
+            Some(other) => Err(ApiError::invalid(format!(
+                "{other} cannot be used together with snapshotAsOf"
+            ))),
+            None => Ok(()),
         }
-        call.require_beta(BETA, "highlights.dynamic")
+    }
+
+    /// The time whose version of the pages is requested.
+    pub(super) fn snapshot(&self) -> Option<u64> {
+        let given = self.options.get("snapshotAsOf").and_then(Value::as_str);
+        given.and_then(time::parse)
+    }
+
+    /// Whether the requested version of the pages is stored; the current one always is.
+    pub(super) fn is_stored(&self, now: u64) -> bool {
+        self.snapshot().is_none_or(|at| at + SNAPSHOT_WINDOW >= now)
+    }
+
+    /// Returns the first option that is not one of these.
+    pub(super) fn find_other(&self, allowed: &[&str]) -> Option<&str> {
+        let mut given = self
+            .options
+            .iter()
+            .filter(|(_, value)| is_given(Some(value)));
+        let other = given.find(|(name, _)| !allowed.contains(&name.as_str()));
+        other.map(|(name, _)| name.as_str())
     }
 
     pub(super) fn has_text(&self) -> bool {
@@ -112,15 +171,20 @@ impl ContentsOptions {
             set(&mut result, "text", text(page, &settings));
         }
         if let Some(settings) = self.requested("highlights") {
-            let (highlights, scores) = self.highlights(page, &settings);
-            set(&mut result, "highlights", highlights);
-            set(&mut result, "highlightScores", scores);
+            set(&mut result, "highlights", self.highlights(page, &settings));
         }
         if let Some(settings) = self.requested("summary") {
             set(&mut result, "summary", self.summary(page, &settings));
         }
         if let Some(settings) = self.requested("extras") {
             set(&mut result, "extras", extras(page, &settings));
+        }
+        if let Some(at) = self.snapshot() {
+            set(
+                &mut result,
+                "snapshotAt",
+                iso(at.saturating_sub(SNAPSHOT_AGE)),
+            );
         }
         if subpages > 0 {
             set(&mut result, "subpages", self.subpages(page, subpages));
@@ -133,23 +197,21 @@ impl ContentsOptions {
         query.unwrap_or(&self.query)
     }
 
-    fn highlights(&self, page: &Page, settings: &Map<String, Value>) -> (Vec<String>, Vec<f64>) {
+    fn highlights(&self, page: &Page, settings: &Map<String, Value>) -> Vec<String> {
         let query = self.query_of(settings);
-        let count = size(settings, "numSentences").unwrap_or(DEFAULT_HIGHLIGHTS);
-        let highlights = page.excerpts(query, count.min(50));
-        let Some(mut remaining) = max_characters(settings) else {
-            return highlights.into_iter().unzip();
+        let count = match settings.get("verbosity").and_then(Value::as_str) {
+            Some("low") => 1,
+            Some("high") => 2 * DEFAULT_HIGHLIGHTS,
+            _ => size(settings, "numSentences").unwrap_or(DEFAULT_HIGHLIGHTS),
         };
-        let mut truncated = Vec::new();
-        for (sentence, score) in highlights {
-            if remaining == 0 {
-                break;
-            }
+        let highlights = page.excerpts(query, count.min(50)).into_iter();
+        let mut remaining = max_characters(settings).unwrap_or(usize::MAX);
+        let highlights = highlights.map(|(sentence, _)| {
             let sentence = truncate(&sentence, remaining);
-            remaining -= sentence.chars().count();
-            truncated.push((sentence, score));
-        }
-        truncated.into_iter().unzip()
+            remaining = remaining.saturating_sub(sentence.chars().count());
+            sentence
+        });
+        highlights.take_while(|text| !text.is_empty()).collect()
     }
 
     fn summary(&self, page: &Page, settings: &Map<String, Value>) -> String {
@@ -162,7 +224,9 @@ impl ContentsOptions {
             .into_iter()
             .map(|(sentence, _)| sentence)
             .collect();
-        format!("{} (made up): {}", page.title, best.join(" "))
+        let summary = format!("{} (made up): {}", page.title, best.join(" "));
+        let limit = size(settings, "maxTokens").map(|tokens| tokens.saturating_mul(TOKEN_LENGTH));
+        truncate(&summary, limit.unwrap_or(usize::MAX))
     }
 
     fn subpages(&self, page: &Page, count: u64) -> Value {
@@ -230,9 +294,19 @@ fn text(page: &Page, settings: &Map<String, Value>) -> String {
 fn extras(page: &Page, settings: &Map<String, Value>) -> Value {
     let host = host_of(&page.url);
     let mut extras = json!({});
-    for name in ["links", "imageLinks", "richLinks"] {
+    for name in [
+        "links",
+        "imageLinks",
+        "richLinks",
+        "richImageLinks",
+        "codeBlocks",
+    ] {
         let links = (1..=size(settings, name).unwrap_or(0).min(20)).map(|number| match name {
             "imageLinks" => format!("https://{host}/images/{number}.png").into(),
+            "richImageLinks" => {
+                json!({ "url": format!("https://{host}/images/{number}.png"), "text": "Image" })
+            }
+            "codeBlocks" => format!("let example = {number};").into(),
             "richLinks" => {
                 json!({ "url": format!("https://{host}/related/{number}"), "text": "Related" })
             }

@@ -17,6 +17,9 @@ const ANSWER_PRICE: u64 = 5_000;
 #[derive(Default)]
 pub(super) struct Cost {
     search: u64,
+    /// Whether only the total is reported.
+    total_only: bool,
+    summary: u64,
     contents: Map<String, Value>,
     total: u64,
 }
@@ -33,8 +36,9 @@ impl Cost {
         let search = price + number(results).saturating_sub(INCLUDED_RESULTS) * UNIT_PRICE;
         Cost {
             search,
+            total_only: search_type.starts_with("deep"),
             total: search,
-            contents: Map::new(),
+            ..Cost::default()
         }
     }
 
@@ -43,7 +47,7 @@ impl Cost {
         Cost {
             search: ANSWER_PRICE,
             total: ANSWER_PRICE,
-            contents: Map::new(),
+            ..Cost::default()
         }
     }
 
@@ -51,7 +55,8 @@ impl Cost {
     pub(super) fn with_results(mut self, contents: &ContentsOptions, pages: usize) -> Self {
         let subpages = number(pages) * contents.subpage_count();
         if contents.has_summary() {
-            self.add("summary", number(pages) + subpages);
+            self.summary = (number(pages) + subpages).saturating_mul(UNIT_PRICE);
+            self.total = self.total.saturating_add(self.summary);
         }
         if contents.has_text() || (subpages > 0 && !contents.has_kind()) {
             self.add("text", subpages);
@@ -85,8 +90,18 @@ impl Cost {
         }
     }
 
+    pub(super) fn total(&self) -> MicroDollars {
+        MicroDollars::new(self.total)
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let mut cost = json!({ "total": dollars(self.total) });
+        if self.total_only {
+            return cost;
+        }
+        if self.summary > 0 {
+            set(&mut cost, "summary", dollars(self.summary));
+        }
         if self.search > 0 {
             set(
                 &mut cost,

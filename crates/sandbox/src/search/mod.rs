@@ -7,6 +7,8 @@ mod get_contents;
 mod html;
 mod output;
 mod query;
+mod rules;
+mod stream;
 
 pub(crate) use answer::answer;
 pub(crate) use contents::ContentsOptions;

@@ -22,7 +22,7 @@ pub(crate) fn structured(
     }
     if let Err(error) = jsonschema::validator_for(schema) {
         let message = format!("outputSchema is not a JSON Schema: {error}");
-        return Err(ApiError::new(400, "INVALID_OUTPUT_SCHEMA", message));
+        return Err(ApiError::new(400, "INVALID_JSON_SCHEMA", message));
     }
     // The output is always an object; other values are wrapped.
     Ok(

@@ -1,18 +1,20 @@
 //! `/search` and `/findSimilar`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::contents::ContentsOptions;
 use super::cost::Cost;
 use super::output::{grounding, prose, structured};
+use super::rules;
+use super::stream::{self, SearchParts};
 use crate::api_error::ApiError;
 use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::page::score;
 use crate::corpus::{Page, PageQuery, host_of};
-use crate::http::stream;
 use crate::json::{count, set};
 use crate::rng::Rng;
 use crate::state::Account;
+use crate::time::iso;
 
 const DEFAULT_COUNT: u64 = 10;
 
@@ -21,35 +23,47 @@ pub(crate) fn search(account: &mut Account, call: &Call) -> ApiResult {
     let seed = account.data_seed();
     let query = call.text("query");
     let contents = ContentsOptions::new(call.get("contents"), query, seed);
-    contents.validate(call)?;
+    rules::validate(call, &contents)?;
     let pages = page_query(call, query)?.run(seed);
-    let search_type = resolve_type(call.opt_text("type").unwrap_or("auto"));
-    let output = output(call, query, seed, search_type, &pages)?;
+    let search_type = call.opt_text("type").unwrap_or("auto");
+    let content = output_content(call, query, seed, search_type, &pages)?;
+    let output = content.map(|content| {
+        let grounding = grounding(&content, &pages);
+        json!({ "grounding": grounding, "content": content })
+    });
+    let mut rng = Rng::new(seed, &["time", query]);
+    let search_time = rng.between(180, 1_900);
+    let warnings = rules::warnings(call);
+    let mut body = common_response(account, call, &contents, &pages);
     if call.flag("stream") {
         let cost = cost(call, &contents, &pages);
-        let output = output.unwrap_or_else(|| query.into());
-        let citations = pages.iter().map(Page::to_json).collect();
-        let events = stream_events(call, &output, citations, &cost);
-        return Ok(ApiResponse::Events(events));
+        let parts = SearchParts {
+            output: output.unwrap_or_default(),
+            results: body.get("results").cloned().unwrap_or_default(),
+            warnings,
+            search_time,
+        };
+        return Ok(ApiResponse::Events(stream::search(call, parts, &cost)));
     }
-    let mut body = common_response(call, &contents, &pages);
-    set(&mut body, "resolvedSearchType", search_type);
-    set(&mut body, "searchType", search_type);
-    let mut rng = Rng::new(seed, &["time", query]);
-    set(&mut body, "searchTime", rng.between(180, 1_900));
-    let warnings = warnings(call, search_type);
-    if !warnings.is_empty() {
-        set(&mut body, "warnings", warnings);
+    set(&mut body, "resolvedSearchType", resolved_type(search_type));
+    set(&mut body, "searchTime", search_time);
+    for (name, list) in [("warnings", warnings), ("notices", rules::notices(call))] {
+        if !list.is_empty() {
+            set(&mut body, name, list);
+        }
     }
-    if let Some(content) = output {
-        let grounding = grounding(&content, &pages);
-        let output = json!({ "grounding": grounding, "content": content });
+    if let Some(output) = output {
         set(&mut body, "output", output);
     }
     if contents.any() {
-        let statuses = pages.iter().map(
-            |page| json!({ "id": page.url, "status": "success", "source": contents.source() }),
-        );
+        let is_stored = contents.is_stored(account.now());
+        let statuses = pages.iter().map(|page| match is_stored {
+            true => json!({ "id": page.url, "status": "success", "source": contents.source() }),
+            false => {
+                let error = json!({ "tag": "CONTENT_NOT_CACHED", "httpStatusCode": null });
+                json!({ "id": page.url, "status": "error", "error": error })
+            }
+        });
         set(&mut body, "statuses", statuses.collect::<Value>());
     }
     ApiResponse::ok(body)
@@ -66,21 +80,37 @@ pub(crate) fn find_similar(account: &mut Account, call: &Call) -> ApiResult {
     let topic = Page::at(seed, url).title;
     let contents = ContentsOptions::new(call.get("contents"), &topic, seed);
     contents.validate(call)?;
+    rules::validate_category(call)?;
     let mut query = page_query(call, &topic)?;
     if call.flag("excludeSourceDomain") {
         query.exclude_domains.push(host_of(url).to_owned());
     }
     let pages = query.run(seed);
-    ApiResponse::ok(common_response(call, &contents, &pages))
+    ApiResponse::ok(common_response(account, call, &contents, &pages))
 }
 
-/// Returns the fields that both responses have.
-fn common_response(call: &Call, contents: &ContentsOptions, pages: &[Page]) -> Value {
+/// Returns the fields that both responses have, and charges their cost.
+fn common_response(
+    account: &mut Account,
+    call: &Call,
+    contents: &ContentsOptions,
+    pages: &[Page],
+) -> Value {
     let category = call.opt_text("category");
     let cost = cost(call, contents, pages);
+    account.charge("search", cost.total());
+    let no_contents = ContentsOptions::default();
+    let is_stored = contents.is_stored(account.now());
+    let stored = if is_stored { contents } else { &no_contents };
+    let mut results = results(stored, pages, category);
+    if has_scores(call.opt_text("type")) {
+        for (rank, result) in results.iter_mut().enumerate() {
+            set(result, "score", score(rank));
+        }
+    }
     let mut body = json!({
         "requestId": call.request_id,
-        "results": results(contents, pages, category),
+        "results": results,
         "costDollars": cost.to_json(),
     });
     if let Some(context) = contents.context(call.get("context"), pages) {
@@ -101,9 +131,8 @@ pub(crate) fn results(
     pages: &[Page],
     category: Option<&str>,
 ) -> Vec<Value> {
-    let results = pages.iter().enumerate().map(|(rank, page)| {
+    let results = pages.iter().map(|page| {
         let mut result = contents.result(page);
-        set(&mut result, "score", score(rank));
         if let Some(entity) = entity(page, category) {
             set(&mut result, "entities", json!([entity]));
         }
@@ -112,23 +141,61 @@ pub(crate) fn results(
     results.collect()
 }
 
-/// Returns the entity of a company's or a person's page.
+/// Returns the entity that a page is about.
 fn entity(page: &Page, category: Option<&str>) -> Option<Value> {
     let id = format!(
         "https://entities.example/{}",
         page.title.to_lowercase().replace(' ', "-")
     );
-    match category? {
-        "company" => Some(json!({
-            "id": id, "type": "company", "version": 1,
-            "properties": { "name": page.title, "description": page.sentences().into_iter().nth(1), "foundedYear": 2019 },
-        })),
-        "people" => Some(json!({
-            "id": id, "type": "person", "version": 1,
-            "properties": { "name": page.title, "location": null, "workHistory": [] },
-        })),
-        _ => None,
-    }
+    let (kind, properties) = match category? {
+        "company" => ("company", company_properties(page)),
+        "people" => ("person", person_properties(page)),
+        "publication" => ("publication", publication_properties(page)),
+        _ => return None,
+    };
+    Some(json!({ "id": id, "type": kind, "version": 1, "properties": properties }))
+}
+
+fn company_properties(page: &Page) -> Value {
+    json!({
+        "name": page.title,
+        "description": page.sentences().into_iter().nth(1),
+        "foundedYear": 2019,
+        "workforce": { "total": 120 },
+        "headquarters": null,
+        "financials": null,
+        "webTraffic": null,
+        "research": null,
+    })
+}
+
+fn person_properties(page: &Page) -> Value {
+    let (first, last) = page.title.split_once(' ').unwrap_or((&page.title, ""));
+    json!({
+        "name": page.title,
+        "firstName": first,
+        "lastName": last,
+        "location": null,
+        "workHistory": [],
+        "educationHistory": [],
+        "research": null,
+    })
+}
+
+fn publication_properties(page: &Page) -> Value {
+    let published = iso(page.published);
+    json!({
+        "title": page.title,
+        "year": published.get(..4).and_then(|year| year.parse::<u64>().ok()),
+        "date": published.get(..10),
+        "type": "article",
+        "language": "en",
+        "citationCount": 12,
+        "authors": [],
+        "referenceCount": 30,
+        "abstract": page.sentences().into_iter().nth(1),
+        "doi": null,
+    })
 }
 
 /// Reads the filters of a request.
@@ -165,17 +232,21 @@ fn page_query(call: &Call, query: &str) -> Result<PageQuery, ApiError> {
     Ok(query)
 }
 
-/// Resolves `auto` and the older names.
-fn resolve_type(search_type: &str) -> &str {
+/// Returns the type that a response reports.
+fn resolved_type(search_type: &str) -> &str {
     match search_type {
-        "auto" | "hybrid" => "neural",
-        "lite" => "fast",
+        "auto" => "neural",
         other => other,
     }
 }
 
+/// Whether results have a score: only those of the legacy types do.
+fn has_scores(search_type: Option<&str>) -> bool {
+    matches!(search_type, Some("fast" | "instant" | "deep-reasoning"))
+}
+
 /// Returns the synthesized content of deep searches and of requests with a schema.
-fn output(
+fn output_content(
     call: &Call,
     query: &str,
     seed: u64,
@@ -188,57 +259,4 @@ fn output(
     }
     let has_output = search_type.starts_with("deep") || schema.is_some() || call.flag("stream");
     Ok(has_output.then(|| prose(query, pages).into()))
-}
-
-fn warnings(call: &Call, search_type: &str) -> Vec<Value> {
-    let mut warnings = Vec::new();
-    if call.get("additionalQueries").is_some() && !search_type.starts_with("deep") {
-        warnings.push(json!({
-            "code": "IGNORED_PARAMETER",
-            "path": "additionalQueries",
-            "message": "additionalQueries has an effect with the deep types only",
-        }));
-    }
-    for name in ["startCrawlDate", "endCrawlDate", "useAutoprompt"] {
-        if call.get(name).is_some() {
-            warnings.push(json!({ "code": "DEPRECATED_PARAMETER", "path": name, "message": format!("{name} has no effect") }));
-        }
-    }
-    warnings
-}
-
-/// Returns an OpenAI-style stream: chunks of the output, the citations, and `[DONE]`.
-pub(super) fn stream_events(
-    call: &Call,
-    output: &Value,
-    citations: Vec<Value>,
-    cost: &Cost,
-) -> Vec<String> {
-    let text = output
-        .as_str()
-        .map_or_else(|| output.to_string(), str::to_owned);
-    let chunk = |delta: Value, finish: Value| {
-        json!({
-            "id": call.request_id,
-            "object": "chat.completion.chunk",
-            "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
-        })
-    };
-    let mut events: Vec<String> = text
-        .split_inclusive(' ')
-        .collect::<Vec<_>>()
-        .chunks(6)
-        .map(|words| {
-            stream::data(chunk(
-                json!({ "role": "assistant", "content": words.concat() }),
-                Value::Null,
-            ))
-        })
-        .collect();
-    let mut last = chunk(Value::Object(Map::new()), "stop".into());
-    set(&mut last, "citations", citations);
-    set(&mut last, "costDollars", cost.to_json());
-    events.push(stream::data(last));
-    events.push(stream::done());
-    events
 }

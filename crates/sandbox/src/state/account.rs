@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
+use exa_mcp_model::MicroDollars;
 use serde_json::{Value, json};
 
+use super::LinkTarget;
+use super::charges::Charges;
 use super::schedule::{Schedule, ScheduledStep};
 use super::table::Table;
 use crate::agent::{self, AgentMonitor, AgentRun, Backtest, IdempotentRequest};
 use crate::api_error::ApiError;
+use crate::batches::{self, Batch};
 use crate::call::LiveStream;
 use crate::ids;
 use crate::research::{self, ResearchTask};
@@ -36,9 +40,12 @@ pub(crate) struct Account {
     pub(crate) agent_monitors: Table<AgentMonitor>,
     pub(crate) backtests: Table<Backtest>,
     pub(crate) search_monitors: Table<SearchMonitor>,
+    pub(crate) batches: Table<Batch>,
+    /// What the requests of this key have cost.
+    pub(crate) charges: Charges,
     /// Requests that carried an `Idempotency-Key`, by that key.
     pub(crate) idempotent: HashMap<String, IdempotentRequest>,
-    new_uploads: Vec<(String, String)>,
+    new_links: Vec<(String, LinkTarget)>,
     schedule: Schedule,
     seed: u64,
     /// Seed of generated data. All keys share it, because they search the same web.
@@ -97,6 +104,11 @@ impl Account {
         ids::id(prefix, self.now, hash)
     }
 
+    /// Returns the id of something that the account has only one of.
+    pub(crate) fn stable_id(&self, prefix: &str) -> String {
+        ids::id(prefix, 0, hash(self.seed, &[prefix]))
+    }
+
     /// Issues a webhook secret.
     pub(crate) fn new_secret(&mut self) -> String {
         ids::secret(self.next_hash("secret"))
@@ -147,15 +159,16 @@ impl Account {
             ScheduledStep::Backtest(id) => agent::backtests::complete(self, &id),
             ScheduledStep::SearchMonitor(id) => search_monitors::run_on_schedule(self, &id),
             ScheduledStep::SearchMonitorRun { monitor, run } => {
-                search_monitors::advance_run(self, &monitor, &run);
+                search_monitors::runs::advance(self, &monitor, &run);
             }
+            ScheduledStep::Batch(id) => batches::advance(self, &id),
         }
     }
 
     /// Returns the events of a live stream after the first `skip`, and whether the work has ended.
     pub(crate) fn live_events(&self, stream: &LiveStream, skip: usize) -> (Vec<String>, bool) {
         match stream {
-            LiveStream::AgentRun(id) => agent::runs::live_events(self, id, skip),
+            LiveStream::AgentRun(id) => agent::run_events::live(self, id, skip),
             LiveStream::Research(id) => research::live_events(self, id, skip),
         }
     }
@@ -170,8 +183,14 @@ impl Account {
             + self.agent_runs.size()
             + self.agent_monitors.size()
             + self.backtests.size()
-            + self.search_monitors.size();
+            + self.search_monitors.size()
+            + self.batches.size();
         MAX_OBJECTS.saturating_sub(used)
+    }
+
+    /// Charges the key for a request or for work that it started.
+    pub(crate) fn charge(&mut self, name: &'static str, cost: MicroDollars) {
+        self.charges.add(self.now, name, cost);
     }
 
     /// Rejects a request that would create more objects than an account may have.
@@ -184,13 +203,13 @@ impl Account {
         )))
     }
 
-    /// Connects the token of an upload URL with an import.
-    pub(crate) fn register_upload(&mut self, token: &str, import: &str) {
-        self.new_uploads.push((token.to_owned(), import.to_owned()));
+    /// Connects the token of a link, which is followed without a key, with its target.
+    pub(crate) fn register_link(&mut self, token: String, target: LinkTarget) {
+        self.new_links.push((token, target));
     }
 
-    pub(super) fn take_new_uploads(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.new_uploads)
+    pub(super) fn take_new_links(&mut self) -> Vec<(String, LinkTarget)> {
+        std::mem::take(&mut self.new_links)
     }
 
     pub(super) fn counts(&self) -> Value {
@@ -206,6 +225,7 @@ impl Account {
             "agentMonitors": self.agent_monitors.len(),
             "backtests": self.backtests.len(),
             "searchMonitors": self.search_monitors.len(),
+            "batches": self.batches.len(),
         })
     }
 }

@@ -1,6 +1,8 @@
-//! The state of the sandbox: a clock, one account per API key, fault rules and the request log.
+//! The state of the sandbox: a clock, one account per API key, the keys of the team, fault rules and the
+//! request log.
 
 mod account;
+mod charges;
 mod clock;
 mod paging;
 mod schedule;
@@ -8,6 +10,7 @@ mod table;
 
 use std::collections::HashMap;
 
+use exa_mcp_model::MicroDollars;
 use serde_json::Value;
 
 pub(crate) use account::Account;
@@ -16,15 +19,27 @@ pub(crate) use schedule::ScheduledStep;
 pub(crate) use table::{Resource, Table};
 
 use crate::Options;
-use crate::call::{ApiResult, Call};
+use crate::api_error::ApiError;
+use crate::call::{ApiResult, BodyParser, Call};
 use crate::handlers::Handler;
 use crate::http::{FaultRules, RequestLog};
 use crate::ids;
+use crate::research;
 use crate::rng::hash;
+use crate::team_keys::TeamKeys;
 use clock::Clock;
 
 /// Maximum number of accounts; the least recently used one is dropped first.
 const MAX_ACCOUNTS: usize = 1_000;
+
+/// What a link without a key leads to.
+#[derive(Clone, Debug)]
+pub(crate) enum LinkTarget {
+    /// The upload of an import.
+    Upload(String),
+    /// The results of a batch.
+    Results { batch: String, expires: u64 },
+}
 
 /// Everything that changes while the sandbox runs.
 pub(crate) struct SandboxState {
@@ -32,8 +47,12 @@ pub(crate) struct SandboxState {
     seed: u64,
     time_scale: f64,
     accounts: HashMap<String, Account>,
-    /// API key and import id by upload token.
-    pub(crate) uploads: HashMap<String, (String, String)>,
+    /// API key and target of the links that are followed without a key, by token.
+    pub(crate) links: HashMap<String, (String, LinkTarget)>,
+    /// The API keys that the team manages.
+    pub(crate) team_keys: TeamKeys,
+    /// Whether the retired research API is served.
+    with_research: bool,
     pub(crate) faults: FaultRules,
     pub(crate) log: RequestLog,
     /// Number of requests so far, from which request ids are derived.
@@ -47,7 +66,9 @@ impl SandboxState {
             seed: options.seed,
             time_scale: options.time_scale,
             accounts: HashMap::new(),
-            uploads: HashMap::new(),
+            links: HashMap::new(),
+            team_keys: TeamKeys::default(),
+            with_research: options.with_research,
             faults: FaultRules::default(),
             log: RequestLog::default(),
             request_count: 0,
@@ -56,6 +77,10 @@ impl SandboxState {
 
     pub(crate) fn now(&self) -> u64 {
         self.clock.now()
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     pub(crate) fn new_request_id(&mut self) -> String {
@@ -88,16 +113,42 @@ impl SandboxState {
             .map(|(key, _)| key.clone());
         if let Some(key) = oldest {
             self.accounts.remove(&key);
-            self.uploads.retain(|_, (owner, _)| *owner != key);
+            self.links.retain(|_, (owner, _)| *owner != key);
         }
     }
 
-    /// Runs a handler on the account of a key.
-    pub(crate) fn run(&mut self, key: &str, handler: Handler, call: &Call) -> ApiResult {
-        let account = self.account(key);
-        let result = handler(account, call);
-        for (token, import) in account.take_new_uploads() {
-            self.uploads.insert(token, (key.to_owned(), import));
+    /// Rejects a key of the wrong kind, one that the team has deleted, or one whose budget is used up.
+    pub(crate) fn check_key(&mut self, key: &str, for_team: bool) -> Result<(), ApiError> {
+        let is_known = self.accounts.contains_key(key);
+        self.team_keys.check_kind(key, for_team, is_known)?;
+        let spent = match self.accounts.get(key) {
+            Some(account) => account.charges.total(),
+            None => MicroDollars::ZERO,
+        };
+        self.team_keys.check(key, spent)
+    }
+
+    /// Runs the handler of an operation.
+    pub(crate) fn run(
+        &mut self,
+        key: &str,
+        handler: Handler,
+        call: &Call,
+        parse_body: &BodyParser<'_>,
+    ) -> ApiResult {
+        let with_research = self.with_research;
+        let account = match handler {
+            Handler::Team(handle) => return handle(self, call),
+            _ => self.account(key),
+        };
+        let result = match handler {
+            Handler::Account(handle) => handle(account, call),
+            Handler::Nested(handle) => handle(account, call, parse_body),
+            Handler::Retired(handle) if with_research => handle(account, call),
+            Handler::Retired(_) | Handler::Team(_) => Err(research::retired()),
+        };
+        for (token, target) in account.take_new_links() {
+            self.links.insert(token, (key.to_owned(), target));
         }
         result
     }
@@ -115,7 +166,8 @@ impl SandboxState {
     /// Clears everything but the clock.
     pub(crate) fn reset(&mut self) {
         self.accounts.clear();
-        self.uploads.clear();
+        self.links.clear();
+        self.team_keys = TeamKeys::default();
         self.faults.clear();
         self.log.clear();
     }

@@ -7,7 +7,6 @@ use crate::api_error::ApiError;
 use crate::call::Call;
 use crate::json::count;
 
-const PREFIX: &str = "cursor_";
 /// Obscures the sequence number, so that clients treat cursors as opaque.
 const MASK: u64 = 0x5a17_93c4_e2d0_86b1;
 
@@ -16,6 +15,8 @@ const MASK: u64 = 0x5a17_93c4_e2d0_86b1;
 pub(crate) struct Paging {
     after: Option<u64>,
     limit: usize,
+    /// Begins the cursors, so that those of different lists cannot be mixed up.
+    prefix: &'static str,
 }
 
 /// The order of a list.
@@ -29,10 +30,26 @@ impl Paging {
     /// Reads `cursor` and `limit`; a limit above `max` is lowered to `max`.
     pub(crate) fn from_call(call: &Call, default: u64, max: u64) -> Result<Self, ApiError> {
         let limit = call.get("limit").and_then(count).unwrap_or(default);
-        let after = call.opt_text("cursor").map(decode_cursor).transpose()?;
+        Paging::with_prefix(call, limit.clamp(1, max), "cursor_")
+    }
+
+    /// Reads the page of a list whose cursors are not those of the other lists.
+    pub(crate) fn of_own_list(
+        call: &Call,
+        default: u64,
+        prefix: &'static str,
+    ) -> Result<Self, ApiError> {
+        let limit = call.get("limit").and_then(count).unwrap_or(default);
+        Paging::with_prefix(call, limit.max(1), prefix)
+    }
+
+    fn with_prefix(call: &Call, limit: u64, prefix: &'static str) -> Result<Self, ApiError> {
+        let cursor = call.opt_text("cursor");
+        let after = cursor.map(|cursor| decode_cursor(cursor, prefix));
         Ok(Paging {
-            after,
-            limit: usize::try_from(limit.clamp(1, max)).unwrap_or(1),
+            after: after.transpose()?,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            prefix,
         })
     }
 
@@ -60,25 +77,22 @@ impl Paging {
             data.push(to_json(row));
         }
         let has_more = rows.next().is_some();
-        let next = last.filter(|_| has_more).map(encode_cursor);
+        let next = last.filter(|_| has_more);
+        let next = next.map(|sequence| format!("{}{:016x}", self.prefix, sequence ^ MASK));
         json!({ "data": data, "hasMore": has_more, "nextCursor": next })
     }
 }
 
-fn encode_cursor(sequence: u64) -> String {
-    format!("{PREFIX}{:016x}", sequence ^ MASK)
-}
-
-fn decode_cursor(text: &str) -> Result<u64, ApiError> {
+fn decode_cursor(text: &str, prefix: &str) -> Result<u64, ApiError> {
     let digits = text
-        .strip_prefix(PREFIX)
+        .strip_prefix(prefix)
         .filter(|digits| digits.len() == 16);
     let masked = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     masked.map(|masked| masked ^ MASK).ok_or_else(|| {
         ApiError::new(
             400,
             "INVALID_REQUEST_QUERY",
-            format!("cursor: '{text}' was not given out by this API"),
+            format!("cursor: '{text}' was not given out for this list"),
         )
     })
 }

@@ -16,6 +16,7 @@ pub(crate) enum ScheduledStep {
     Backtest(String),
     SearchMonitor(String),
     SearchMonitorRun { monitor: String, run: String },
+    Batch(String),
 }
 
 /// Steps by due time; steps due at the same time run in insertion order.

@@ -76,6 +76,11 @@ impl Enrichment {
         })
     }
 
+    /// Whether the description asks for a failure.
+    pub(super) fn asks_for_failure(&self) -> bool {
+        self.description.contains("sandbox-fail")
+    }
+
     pub(super) fn set_status(&mut self, status: &'static str, now: u64) {
         self.status = status;
         self.updated = now;

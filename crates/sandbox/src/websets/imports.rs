@@ -8,7 +8,7 @@ use crate::api_error::ApiError;
 use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::entity::{self, EntityKind};
 use crate::json::{count, set};
-use crate::state::{Account, Order, Paging, Resource, ScheduledStep};
+use crate::state::{Account, LinkTarget, Order, Paging, Resource, ScheduledStep};
 use crate::time::{HOUR, iso};
 
 /// Duration of the processing, in milliseconds at time scale 1.
@@ -247,7 +247,7 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     };
     let mut json = import.to_json();
     events::record(account, "import.created", json.clone());
-    account.register_upload(&token, &id);
+    account.register_link(token.clone(), LinkTarget::Upload(id.clone()));
     let url = format!("http://{}/sandbox/uploads/{token}", call.host);
     set(&mut json, "uploadUrl", url);
     set(

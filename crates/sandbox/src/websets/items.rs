@@ -51,7 +51,10 @@ impl Item {
             return false;
         }
         let (source, source_id, evaluations) = match source {
-            ItemSource::Import(id) => ("import", (*id).to_owned(), Vec::new()),
+            ItemSource::Import(id) => {
+                let evaluations = webset.evaluate_import(id, &url);
+                ("import", (*id).to_owned(), evaluations)
+            }
             ItemSource::Search(search) => {
                 let evaluations = evaluate(&search.spec.criteria, &url);
                 ("search", search.id.clone(), evaluations)

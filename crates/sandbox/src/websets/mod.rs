@@ -10,6 +10,7 @@ pub(crate) mod monitors;
 pub(crate) mod preview;
 pub(crate) mod searches;
 mod sources;
+pub(crate) mod team;
 pub(crate) mod tick;
 pub(crate) mod webhooks;
 pub(crate) mod webset;

@@ -14,11 +14,7 @@ use crate::{corpus, ids};
 pub(crate) fn preview(account: &mut Account, call: &Call) -> ApiResult {
     let spec = SearchSpec::from_request(&call.or_null("search"));
     if corpus::words_of(&spec.query).is_empty() {
-        return Err(ApiError::new(
-            422,
-            "UNABLE_TO_GENERATE_RESPONSE",
-            "The query says nothing to look for",
-        ));
+        return Err(ApiError::new(422, "", "The query says nothing to look for"));
     }
     let kind = EntityKind::from_json(&spec.entity);
     let criteria = spec.criteria.iter();

@@ -1,4 +1,4 @@
-//! Searches of a webset: created, running, completed or canceled.
+//! Searches of a webset: created, running, and then completed, failed or canceled.
 
 use std::collections::HashSet;
 
@@ -22,6 +22,7 @@ pub(super) enum SearchStatus {
     Created,
     Running,
     Completed,
+    Failed,
     Canceled,
 }
 
@@ -31,6 +32,7 @@ impl SearchStatus {
             SearchStatus::Created => "created",
             SearchStatus::Running => "running",
             SearchStatus::Completed => "completed",
+            SearchStatus::Failed => "failed",
             SearchStatus::Canceled => "canceled",
         }
     }
@@ -48,6 +50,7 @@ pub(crate) struct WebsetSearch {
     scope: Value,
     metadata: Value,
     recall: bool,
+    max_people: Value,
     pub(super) found: u64,
     pub(super) analyzed: u64,
     /// Index of the next candidate.
@@ -111,6 +114,10 @@ impl WebsetSearch {
             exclude: exclude.into(),
             scope: scope.into(),
             metadata: metadata(request),
+            max_people: request
+                .get("maxPeoplePerCompany")
+                .cloned()
+                .unwrap_or_default(),
             recall: request.get("recall").and_then(Value::as_bool) == Some(true),
             found: 0,
             analyzed: 0,
@@ -139,13 +146,33 @@ impl WebsetSearch {
         let Some(search) = search.filter(|search| search.is_active()) else {
             return;
         };
-        search.status = SearchStatus::Canceled;
-        search.canceled_at = Some(now);
-        search.canceled_reason = reason;
-        search.updated = now;
+        search.set_canceled(reason, now);
         let json = search.to_json(&webset.id, now);
         webset.updated = now;
         events::record(account, "webset.search.canceled", json);
+    }
+
+    fn set_canceled(&mut self, reason: Option<&'static str>, now: u64) {
+        self.status = SearchStatus::Canceled;
+        self.canceled_at = Some(now);
+        self.canceled_reason = reason;
+        self.updated = now;
+    }
+
+    /// Ends the search, in the way that its query asks for, and returns the event to record.
+    pub(super) fn end(&mut self, now: u64) -> &'static str {
+        self.updated = now;
+        if self.spec.query.contains("sandbox-out-of-credits") {
+            self.set_canceled(Some("out_of_credits"), now);
+            return "webset.search.canceled";
+        }
+        if self.spec.query.contains("sandbox-fail") {
+            self.status = SearchStatus::Failed;
+            // There is no event of its own for a failure.
+            return "webset.search.updated";
+        }
+        self.status = SearchStatus::Completed;
+        "webset.search.completed"
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -191,6 +218,7 @@ impl WebsetSearch {
             "entity": self.spec.entity,
             "criteria": criteria,
             "count": self.spec.count,
+            "maxPeoplePerCompany": self.max_people,
             "behavior": if self.overrides { "override" } else { "append" },
             "exclude": self.exclude,
             "scope": self.scope,

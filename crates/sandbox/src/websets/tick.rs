@@ -92,8 +92,7 @@ fn advance_search(
         find_items(account, webset, search);
     }
     if now >= search.ends_at() {
-        search.status = SearchStatus::Completed;
-        event = Some("webset.search.completed");
+        event = Some(search.end(now));
     }
     event
 }
@@ -172,6 +171,10 @@ fn enrich_item(account: &mut Account, webset: &mut Webset, id: &str, due: u64) {
             continue;
         };
         let topic = &enrichment.description;
+        if enrichment.asks_for_failure() {
+            result.status = "failed";
+            continue;
+        }
         let mut rng = account.rng(&["enrich", topic, &url]);
         let value = value::of_format(&mut rng, &result.format, topic, &url, &enrichment.options);
         result.value = Some(value);
@@ -182,7 +185,7 @@ fn enrich_item(account: &mut Account, webset: &mut Webset, id: &str, due: u64) {
     events::record(account, "webset.item.enriched", json);
 }
 
-/// Marks enrichments as completed when no result is pending, and as pending when items are added.
+/// Marks enrichments as completed or failed when no result is pending, and as pending when items are added.
 fn update_enrichment_status(webset: &mut Webset, now: u64) {
     let is_searching = webset.searches.values().any(WebsetSearch::is_active);
     let enrichments = webset.enrichments.values_mut();
@@ -190,10 +193,10 @@ fn update_enrichment_status(webset: &mut Webset, now: u64) {
         let mut results = webset.items.values().flat_map(|item| &item.results);
         let has_pending =
             results.any(|result| result.enrichment == enrichment.id && result.status == "pending");
-        let status = if has_pending || is_searching {
-            "pending"
-        } else {
-            "completed"
+        let status = match (has_pending || is_searching, enrichment.asks_for_failure()) {
+            (true, _) => "pending",
+            (false, true) => "failed",
+            (false, false) => "completed",
         };
         if enrichment.status != status {
             enrichment.set_status(status, now);

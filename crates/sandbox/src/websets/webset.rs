@@ -12,7 +12,7 @@ use super::{SearchSpec, events};
 use crate::api_error::ApiError;
 use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::truncate;
-use crate::json::set;
+use crate::json::{set, text};
 use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
 use crate::time::iso;
 
@@ -33,6 +33,8 @@ pub(crate) struct Webset {
     pub(super) urls: HashSet<String>,
     /// Imports whose records are or will become items.
     pub(super) imports: Vec<String>,
+    /// Sources whose records are evaluated by the criteria of the first search.
+    evaluated: HashSet<String>,
     /// Imports whose records have not been added yet.
     pub(super) pending_imports: Vec<String>,
     pub(super) excludes: Vec<Value>,
@@ -103,6 +105,30 @@ impl Webset {
         })
     }
 
+    /// Returns the evaluations of an imported item, if its source asks for them.
+    pub(super) fn evaluate_import(&self, source: &str, url: &str) -> Vec<Value> {
+        let search = self.searches.values().next();
+        let search = search.filter(|_| self.evaluated.contains(source));
+        search.map_or_else(Vec::new, |search| {
+            items::evaluate(&search.spec.criteria, url)
+        })
+    }
+
+    /// Whether the text is a part of the title, of a query or of a name.
+    fn mentions(&self, text: &str) -> bool {
+        let queries = self
+            .searches
+            .values()
+            .map(|search| search.spec.query.as_str());
+        let names = [
+            self.title.as_deref(),
+            self.external_id.as_deref(),
+            Some(&self.id),
+        ];
+        let mut texts = queries.chain(names.into_iter().flatten());
+        texts.any(|part| part.to_lowercase().contains(text))
+    }
+
     /// Sets the title to the query of the first search.
     pub(super) fn set_default_title(&mut self, query: &str) {
         self.title.get_or_insert_with(|| truncate(query, MAX_TITLE));
@@ -125,6 +151,18 @@ impl Webset {
             Enrichment::cancel(self, &id, account.now());
         }
     }
+}
+
+/// Returns the ids of the sources with `evaluate`.
+fn evaluated_sources(sources: &[Value]) -> HashSet<String> {
+    let is_evaluated = |source: &&Value| {
+        let flag = source.get("evaluate");
+        flag.and_then(Value::as_bool) == Some(true)
+    };
+    let sources = sources.iter().filter(is_evaluated);
+    sources
+        .map(|source| text(source, "id").to_owned())
+        .collect()
 }
 
 impl Account {
@@ -180,7 +218,7 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
         && account.webset_id(name).is_ok()
     {
         let message = format!("A webset with the externalId {name} exists already");
-        return Err(ApiError::new(409, "CONFLICT", message));
+        return Err(ApiError::new(409, "", message));
     }
     let sources = SourceLookup { account, own: None };
     sources.validate(call.list("import"))?;
@@ -188,12 +226,13 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     let id = account.new_id("webset");
     let mut webset = Webset {
         external_id,
-        title: None,
+        title: call.opt_text("title").map(str::to_owned),
         searches: Table::default(),
         enrichments: Table::default(),
         items: Table::default(),
         urls: HashSet::new(),
         imports: Vec::new(),
+        evaluated: evaluated_sources(call.list("import")),
         pending_imports: Vec::new(),
         excludes: call.list("exclude").to_vec(),
         metadata: call.metadata(),
@@ -234,14 +273,20 @@ pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
 /// `GET /websets/v0/websets`.
 pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
     let paging = Paging::from_call(call, 25, 100)?;
+    let search = call.opt_text("search").map(str::to_lowercase);
+    let rows = account.websets.rows();
+    let rows = rows.filter(|(_, webset)| search.as_ref().is_none_or(|text| webset.mentions(text)));
     let to_json = |webset: &Webset| webset.to_json(account);
-    ApiResponse::ok(paging.page(account.websets.rows(), Order::NewestFirst, to_json))
+    ApiResponse::ok(paging.page(rows, Order::NewestFirst, to_json))
 }
 
 /// `POST /websets/v0/websets/{id}`.
 pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
     account.change_webset(call, |account, webset| {
         call.update_metadata(&mut webset.metadata);
+        if let Some(title) = call.opt_text("title") {
+            webset.title = Some(title.to_owned());
+        }
         webset.updated = account.now();
         Ok(webset.to_json(account))
     })

@@ -43,7 +43,11 @@ fn exact_integer(float: f64) -> Option<Value> {
 /// Returns the enum value or the date-time that a string was meant to be.
 pub(super) fn spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
     let text = value.as_str()?;
-    let choices = node.choices();
+    let mut choices = node.choices();
+    if choices.is_empty() {
+        // The listed values of a union that also accepts other texts.
+        choices = node.branches().iter().flat_map(Node::choices).collect();
+    }
     if !choices.is_empty() {
         if choices.contains(&value) {
             return None;

@@ -129,10 +129,10 @@ fn json_in_texts() {
 fn enum_values() {
     assert_corrected(
         "search",
-        json!({"query": "x", "category": "Research_Paper", "type": "DEEP LITE"}),
-        json!({"query": "x", "category": "research paper", "type": "deep-lite"}),
+        json!({"query": "x", "category": "Financial_Report", "type": "DEEP LITE"}),
+        json!({"query": "x", "category": "financial report", "type": "deep-lite"}),
         &[
-            "`category`: read \"Research_Paper\" as \"research paper\"",
+            "`category`: read \"Financial_Report\" as \"financial report\"",
             "`type`: read \"DEEP LITE\" as \"deep-lite\"",
         ],
     );

@@ -10,6 +10,7 @@ mod corrections;
 mod domain;
 mod examples;
 mod naming;
+mod new_values;
 mod random;
 mod rejections;
 mod types;
@@ -69,7 +70,9 @@ fn run_with(
     arguments: Value,
 ) -> Result<ValidatedArguments, ValidationError> {
     let aliases = aliases(schema);
-    let mut spec = ArgumentSpec::new(schema).with_aliases(&aliases);
+    let mut spec = ArgumentSpec::new(schema)
+        .with_aliases(&aliases)
+        .with_open_values(&[]);
     if let Some(operation) = find(operation) {
         spec = spec.with_behavior(&operation.behavior);
     }

@@ -23,7 +23,7 @@ fn all_problems_are_reported_together() {
         "searches.create",
         json!({
             "websetId": "w", "query": "banks", "count": 0, "entity": {"type": "compny"},
-            "criteria": [{"description": "a"}, {"descriptoin": "b"}], "behavior": "replace",
+            "criteria": [{"description": "a"}, {"descriptoin": "b"}], "behavior": "overide",
         }),
     );
     assert_eq!(
@@ -65,8 +65,13 @@ fn error_shows_given_and_allowed_values() {
         ),
         (
             "monitors.update",
-            json!({"monitorId": "m", "status": "on"}),
-            &["`status`", "enabled, disabled", "`on`"],
+            json!({"monitorId": "m", "status": "enabeld"}),
+            &[
+                "`status`",
+                "enabled, disabled",
+                "`enabeld`",
+                "did you mean `enabled`?",
+            ],
         ),
         (
             "webhooks.create",

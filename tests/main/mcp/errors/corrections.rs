@@ -40,7 +40,7 @@ fn single_value_for_a_list() {
         "exa_api",
         json!({"operation": "get_contents", "args": {"urls": "https://a.example/x"}}),
         "POST /contents",
-        json!({"urls": ["https://a.example/x"]}),
+        json!({"urls": ["https://a.example/x"], "text": true}),
         &["`urls`: put the single value into a list"],
     );
 }

@@ -2,8 +2,10 @@
 
 mod api;
 mod arguments;
+mod conflicts;
 mod corrections;
 mod domain_rules;
+mod synonyms;
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Fixture;
 
 #[test]
-fn fetch_honours_max_characters() {
+fn fetch_honors_max_characters() {
     let mut fixture = Fixture::start();
     let urls = json!(["https://a.example/1", "https://b.example/2"]);
     for tool in ["web_fetch_exa", "crawling_exa"] {

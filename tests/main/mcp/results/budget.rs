@@ -40,7 +40,7 @@ fn default_limit_is_ten_thousand_tokens() {
         assert!(returned > 3 && returned < 40, "{returned}");
         assert_eq!(
             structured["metadata"]["leftOut"],
-            json!({"results": 40 - returned, "from": returned})
+            json!({"results": 40 - returned, "from": returned + 1})
         );
         let more = structured["metadata"]["more"]
             .as_str()
@@ -49,13 +49,16 @@ fn default_limit_is_ten_thousand_tokens() {
         assert!(more.contains("larger max_tokens"), "{more}");
         if format == "markdown" {
             let left_out = 40 - returned;
-            let line = format!("Left out: {left_out} results from {returned} on");
+            let line = format!("Left out: {left_out} results from {} on", returned + 1);
             assert!(text.contains(&line), "{text}");
         }
         // Omitted results have links, or one link to the whole result if there are many.
         let id = cache_id(&structured);
         assert_eq!(links.len(), 21);
-        assert_eq!(links[0]["uri"], format!("exa://results/{id}/{returned}"));
+        assert_eq!(
+            links[0]["uri"],
+            format!("exa://results/{id}/{}", returned + 1)
+        );
         assert_eq!(links[0]["name"], format!("Page {returned}"));
         assert_eq!(links[20]["uri"], format!("exa://results/{id}"));
         for link in links {
@@ -198,15 +201,15 @@ fn long_result_is_cut_at_a_boundary() {
     assert_eq!(structured["results"][0]["author"], "A");
     assert_eq!(
         structured["metadata"]["leftOut"],
-        json!({"results": 1, "from": 1, "shortened": [0]})
+        json!({"results": 1, "from": 2, "shortened": [1]})
     );
     assert!(
-        text.contains("Left out: 1 results from 1 on; parts of 0\n"),
+        text.contains("Left out: 1 results from 2 on; parts of 1\n"),
         "{text}"
     );
     let id = cache_id(&structured);
-    assert_eq!(links[0]["uri"], format!("exa://results/{id}/0"));
-    let options = json!({"cache_id": id, "index": 0, "max_tokens": 1_000_000});
+    assert_eq!(links[0]["uri"], format!("exa://results/{id}/1"));
+    let options = json!({"cache_id": id, "index": 1, "max_tokens": 1_000_000});
     let (_, structured) = fixture.search(options).into_parts();
     assert_eq!(structured["results"][0]["text"].as_str(), Some(&*whole));
 }
@@ -226,6 +229,7 @@ fn offsets_page_through_the_whole_result() {
         let Some(next) = structured["metadata"]["leftOut"]["from"].as_u64() else {
             break;
         };
+        let next = next - 1;
         assert_eq!(next as usize, titles.len());
         let more = structured["metadata"]["more"]
             .as_str()

@@ -312,7 +312,7 @@ fn numeric_dates_are_accepted() {
 }
 
 #[test]
-fn domains_are_normalised() {
+fn domains_are_normalized() {
     for (domain, left) in [
         ("alpha.example", 1),
         ("ALPHA.example", 1),
@@ -424,7 +424,7 @@ fn options_combine() {
         structured["results"],
         json!([{"title": STATE, "score": 0.71}])
     );
-    assert_eq!(structured["metadata"]["indexes"], json!([1]));
+    assert_eq!(structured["metadata"]["indexes"], json!([2]));
     let again = merge(options, &json!({"cache_id": super::cache_id(&structured)}));
     assert_eq!(
         fixture.search(again).envelope()["results"],

@@ -38,7 +38,8 @@ fn invalid_options_are_rejected_before_sending() {
             "max_tokens",
             vec!["at most 1000000"],
         ),
-        (json!({"index": -1}), "index", vec!["at least 0"]),
+        (json!({"index": 0}), "index", vec!["at least 1"]),
+        (json!({"index": -1}), "index", vec!["at least 1"]),
         (json!({"index": 1.5}), "index", vec!["1.5"]),
         (json!({"offset": "last"}), "offset", vec!["last"]),
         (json!({"limit": 0}), "limit", vec!["at least 1"]),
@@ -135,16 +136,16 @@ fn unknown_filter_suggests_a_similar_name() {
 #[test]
 fn index_out_of_range_reports_the_range() {
     let mut fixture = Fixture::with_response(&samples::pages());
-    for index in [3, 100] {
+    for index in [4, 100] {
         let failure = fixture.search(json!({"index": index})).failure();
         failure.assert_code(-32602, "INVALID_PARAMS");
         assert_eq!(failure.fields(), ["index"]);
-        failure.assert_contains(&[&index.to_string(), "3 results", "0 to 2"]);
+        failure.assert_contains(&[&index.to_string(), "3 results", "1 to 3"]);
     }
     // The paid result is cached nevertheless.
     assert_eq!(fixture.take_request_count(), 1);
     let mut fixture = Fixture::with_response(&json!({"results": []}));
-    let failure = fixture.search(json!({"index": 0})).failure();
+    let failure = fixture.search(json!({"index": 1})).failure();
     failure.assert_contains(&["no results"]);
 }
 
@@ -152,20 +153,20 @@ fn index_out_of_range_reports_the_range() {
 #[test]
 fn index_out_of_range_reports_that_the_call_was_executed() {
     let mut fixture = Fixture::with_response(&samples::pages());
-    let failure = fixture.search(json!({"index": 3})).failure();
+    let failure = fixture.search(json!({"index": 4})).failure();
     failure.assert_contains(&["`search` was called", "3 results"]);
     assert!(!failure.text.contains("not called"), "{}", failure.text);
     let id = failure.error["cacheId"].as_str().expect("an id").to_owned();
     failure.assert_contains(&[&id]);
     let (_, structured) = fixture
-        .search(json!({"cache_id": id, "index": 2}))
+        .search(json!({"cache_id": id, "index": 3}))
         .into_parts();
     assert_eq!(structured["metadata"]["returned"], 1);
     assert_eq!(fixture.take_request_count(), 1);
     let cached = fixture
-        .search(json!({"cache_id": id, "index": 3}))
+        .search(json!({"cache_id": id, "index": 4}))
         .failure();
-    cached.assert_contains(&["was not called", "0 to 2"]);
+    cached.assert_contains(&["was not called", "1 to 3"]);
 }
 
 #[test]
@@ -279,7 +280,7 @@ fn option_mistakes_are_corrected_and_reported() {
 
 /// Options among the arguments of the operation are accepted and reported.
 #[test]
-fn options_among_arguments_are_recognised() {
+fn options_among_arguments_are_recognized() {
     let mut fixture = Fixture::with_response(&samples::pages());
     let args = json!({"query": "q", "content_level": "summary", "output_format": "json"});
     let (_, structured) = fixture

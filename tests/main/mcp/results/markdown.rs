@@ -129,7 +129,7 @@ fn titles_are_headings() {
         let expected: Vec<String> = titles
             .iter()
             .enumerate()
-            .map(|(index, title)| format!("{index}. {title}"))
+            .map(|(index, title)| format!("{}. {title}", index + 1))
             .collect();
         let headings: Vec<String> = parsed
             .headings
@@ -147,7 +147,7 @@ fn titles_without_a_url_are_headings() {
     let (parsed, structured) = view(&records(), json!({"content_level": "full"}));
     let titles = values(&structured, "title");
     for (index, (heading, title)) in parsed.headings.iter().zip(&titles).enumerate() {
-        assert_eq!(normalize_spaces(heading), format!("{index}. {title}"));
+        assert_eq!(normalize_spaces(heading), format!("{}. {title}", index + 1));
     }
     assert_eq!(parsed.headings.len(), titles.len());
     assert_plain(&parsed);
@@ -163,7 +163,7 @@ fn records_are_a_table() {
     for (index, (row, result)) in rows.iter().zip(results).enumerate() {
         let cell = |name: &str| normalize_spaces(result[name].as_str().expect("a string"));
         let expected = ["id", "title", "status", "line"].map(cell);
-        assert_eq!(row[0], index.to_string());
+        assert_eq!(row[0], (index + 1).to_string());
         assert_eq!(row[1..], expected);
     }
     assert_plain(&parsed);
@@ -243,7 +243,7 @@ fn text_cannot_break_out_of_its_block() {
     let body = json!({"results": TEXTS.iter().enumerate().map(page).collect::<Vec<_>>()});
     for level in ["standard", "full"] {
         let (parsed, structured) = view(&body, json!({"content_level": level}));
-        let headings: Vec<String> = (0..TEXTS.len())
+        let headings: Vec<String> = (1..=TEXTS.len())
             .map(|index| format!("{index}. T"))
             .collect();
         assert_eq!(parsed.headings, headings, "{level}");
@@ -299,7 +299,7 @@ fn field_names_are_escaped() {
         &json!({"results": [fields]}),
         json!({"content_level": "full"}),
     );
-    assert_eq!(parsed.headings, ["0. T"]);
+    assert_eq!(parsed.headings, ["1. T"]);
     assert_eq!(parsed.links.len(), 1);
     assert_eq!(parsed.quotes.len(), TITLES.len());
     assert_plain(&parsed);
@@ -318,7 +318,7 @@ fn top_level_fields_precede_results() {
         let found = |title: &str| parsed.entries.iter().any(|entry| entry == title);
         assert!(found("T") && found("U"), "{:?}", parsed.entries);
         let (parsed, _) = view(&body, json!({"content_level": "full"}));
-        assert_eq!(parsed.headings, ["0. T", "1. U"]);
+        assert_eq!(parsed.headings, ["1. T", "2. U"]);
     }
     let records = json!({"data": [{"id": "a", "status": "x"}, {"id": "b", "status": "y"}], "hasMore": true, "nextCursor": "c"});
     let (parsed, _) = view(&records, json!({"content_level": "summary"}));

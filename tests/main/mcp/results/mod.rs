@@ -3,6 +3,7 @@
 mod budget;
 mod cache;
 mod consistency;
+mod contents;
 mod corpus;
 mod every_operation;
 mod filters;

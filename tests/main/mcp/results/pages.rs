@@ -335,3 +335,87 @@ fn all_is_ignored_without_pagination() {
     );
     assert!(text.contains("Warning: "), "{text}");
 }
+
+/// Serves a list whose entries are long, in pages of a hundred.
+fn long_entries(request: &RecordedRequest) -> Response {
+    let start = cursor_of(request).unwrap_or(0);
+    let mut page = page(start, 250, 100);
+    for entry in page["data"].as_array_mut().expect("entries") {
+        entry["description"] = json!("word ".repeat(100));
+    }
+    Response::json(200, &page)
+}
+
+/// The cursor leads past what the page has not shown yet, so it comes last.
+#[test]
+fn cursor_is_shown_with_the_end_of_its_page() {
+    let mut fixture = Fixture::with(
+        Recorder::start(|request, _| long_entries(request)),
+        &[],
+        &[],
+    );
+    let args = json!({"limit": 100});
+    let mut options = json!({});
+    let mut found = Vec::new();
+    for _ in 0..20 {
+        let call = fixture.call_operation("websets.list", args.clone(), options.clone());
+        let (text, structured) = call.into_parts();
+        found.extend(ids(&structured));
+        let shown = structured["results"].as_array().map_or(0, Vec::len);
+        let left = 100 - found.len();
+        if left == 0 {
+            assert_eq!(structured["nextCursor"], "after 100");
+            assert!(text.contains("nextCursor: after 100"), "{text}");
+            break;
+        }
+        assert_eq!(structured.get("nextCursor"), None, "{shown}");
+        assert!(!text.contains("after 100"), "{text}");
+        let count = format!("{shown} of 100 on this page, more follow");
+        assert!(text.contains(&count), "{count} is not in {text}");
+        options = json!({"cache_id": cache_id(&structured), "offset": found.len()});
+    }
+    assert_eq!(found, numbered(100));
+    assert_eq!(fixture.take_request_count(), 1);
+}
+
+#[test]
+fn page_that_is_not_the_last_says_so() {
+    let mut fixture = Fixture::with(Recorder::start(pages_of_two(5)), &[], &[]);
+    let (text, _) = fixture
+        .call_operation("websets.list", json!({}), json!({}))
+        .into_parts();
+    assert!(
+        text.starts_with("websets.list: 2 on this page, more follow"),
+        "{text}"
+    );
+    let last = json!({"cursor": "after 4"});
+    let (text, _) = fixture
+        .call_operation("websets.list", last, json!({}))
+        .into_parts();
+    assert!(text.starts_with("websets.list: 1 result"), "{text}");
+}
+
+/// A limit above the size of a page reads several pages.
+#[test]
+fn large_limit_reads_several_pages() {
+    let mut fixture = Fixture::with(
+        Recorder::start(|request, _| long_entries(request)),
+        &[],
+        &[],
+    );
+    let options = json!({"output_format": "json", "max_tokens": 1_000_000});
+    for limit in [json!(150), json!("150")] {
+        let structured = fixture
+            .call_operation("websets.list", json!({"limit": limit}), options.clone())
+            .envelope();
+        assert_eq!(ids(&structured), numbered(150));
+        assert_eq!(fixture.take_request_count(), 2);
+        let correction = structured["metadata"]["corrections"][0]
+            .as_str()
+            .expect("a correction");
+        assert!(
+            correction.contains("`limit` 150") && correction.contains("`all`"),
+            "{correction}"
+        );
+    }
+}

@@ -107,7 +107,7 @@ fn other_tools_send_caller_arguments_unchanged() {
         json!({"query": "q"}),
         json!({"query": "q", "numResults": 3, "contents": {"summary": {"query": "s"}}, "unheardOf": [1]}),
     ];
-    let options = json!({"output_format": "json", "max_tokens": 500, "offset": 1, "index": 0, "fresh": true,
+    let options = json!({"output_format": "json", "max_tokens": 500, "offset": 1, "index": 1, "fresh": true,
         "fields": ["title"]});
     for level in ["summary", "standard", "full"] {
         let options = merge(options.clone(), &json!({"content_level": level}));

@@ -82,7 +82,7 @@ fn usage(server: &McpServer, requests: u64, store: &str) {
     // A release build stays below 100 MB. An unoptimised program is about 40 MB larger; storing each
     // task twice would exceed this.
     assert!(peak < 140_000, "{store}: {peak} kB at most");
-    // Even without optimisation a request takes a few milliseconds; a busy loop would take
+    // Even without optimization a request takes a few milliseconds; a busy loop would take
     // all the CPU time.
     assert!(
         ticks < 2 * requests,

@@ -63,7 +63,7 @@ fn transient_errors_are_retried() {
 }
 
 #[test]
-fn polling_honours_retry_after() {
+fn polling_honors_retry_after() {
     let (sandbox, mut server) = sandbox_and_server();
     let id = start_research(&sandbox, &mut server);
     sandbox.fault("research.get", "status=429;retryAfter=4");

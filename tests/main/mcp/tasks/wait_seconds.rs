@@ -280,6 +280,91 @@ fn wait_ends_with_any_terminal_status() {
     assert_eq!(body["isComplete"], true);
 }
 
+/// Starts an upstream whose searches and enrichments fail at the first look, for this reason.
+fn failing_upstream(reason: &'static str) -> Recorder {
+    Recorder::start(move |request, _| {
+        let status = match request.method.as_str() {
+            "POST" => "running",
+            _ => "failed",
+        };
+        let reason = (status == "failed").then_some(reason);
+        let work = json!({"id": "x_1", "websetId": "w", "status": status, "failedReason": reason});
+        Response::json(200, &work)
+    })
+}
+
+/// Work in a webset that can fail.
+fn webset_work() -> [(&'static str, &'static str, Value); 2] {
+    let search = json!({"websetId": "w", "query": "banks", "count": 2});
+    let enrichment = json!({"websetId": "w", "description": "Employees"});
+    [
+        ("searches.create", "start_search", search),
+        ("enrichments.create", "start_enrichment", enrichment),
+    ]
+}
+
+#[test]
+fn failed_work_ends_the_wait() {
+    let recorder = failing_upstream("out_of_credits");
+    let mut server = McpServer::with_recorder(&recorder, &["--tools", "default,toolhost"]);
+    for (start, entry, args) in webset_work() {
+        let id = send(&mut server, start, &args, LONG_WAIT_SECONDS);
+        let body = structured(&mut server, &id);
+        assert_eq!(body["isComplete"], true, "{body}");
+        assert_eq!(body["results"][0]["status"], "failed", "{body}");
+        assert_eq!(body["results"][0]["failedReason"], "out_of_credits");
+        let warning = body["metadata"]["warnings"][0].as_str().expect("a warning");
+        assert!(warning.contains("out_of_credits"), "{warning}");
+        assert_eq!(body.get("cancelWith"), None, "{body}");
+
+        let call = json!({"operation": entry, "params": args, "wait_seconds": LONG_WAIT_SECONDS});
+        let body = server.call("websets-async", call).envelope();
+        assert_eq!(body["isComplete"], true, "{body}");
+        assert_eq!(body["status"], "failed", "{body}");
+        let message = body["message"].as_str().expect("a message");
+        assert!(message.starts_with("Ended: failed"), "{message}");
+        for next in ["checkWith", "cancelWith"] {
+            assert_eq!(body.get(next), None, "{body}");
+        }
+    }
+}
+
+#[test]
+fn failed_work_fails_the_task() {
+    let recorder = failing_upstream("out_of_credits");
+    let mut server = McpServer::with_recorder(&recorder, &[]);
+    for (start, _, args) in webset_work() {
+        let call =
+            json!({"name": "manage_websets", "arguments": {"operation": start, "args": args}});
+        let id = super::start_task(&mut server, call);
+        let result = super::result(&mut server, &id);
+        assert_eq!(result["isError"], true, "{result}");
+        assert_eq!(
+            super::single_result(&result)["failedReason"],
+            "out_of_credits"
+        );
+        let end = super::state(&mut server, &id);
+        assert_eq!(end["status"], "failed", "{end}");
+        let message = end["statusMessage"].as_str().expect("a message");
+        assert!(message.ends_with(": out_of_credits"), "{message}");
+    }
+}
+
+#[test]
+fn finished_task_does_not_say_that_it_is_running() {
+    // The work ends with the response to its start, so nothing is polled.
+    let run = json!({"id": "agent_run_1", "status": "completed", "output": {"text": "x"}});
+    let recorder = Recorder::always(Response::json(200, &run));
+    let mut server = McpServer::with_recorder(&recorder, &[]);
+    let call = json!({"name": "exa_api", "arguments":
+        {"operation": "agent.runs.create", "args": {"query": "x"}}});
+    let id = super::start_task(&mut server, call);
+    super::result(&mut server, &id);
+    let message = super::state(&mut server, &id)["statusMessage"].take();
+    let message = message.as_str().expect("a message").to_owned();
+    assert!(message.starts_with("completed after"), "{message}");
+}
+
 #[test]
 fn paused_webset_is_not_awaited() {
     let recorder = Recorder::start(|request, _| {

@@ -64,6 +64,25 @@ fn delete_task_waits_for_consent() {
 }
 
 #[test]
+fn waiting_task_says_what_it_waits_for() {
+    let (_recorder, mut server) = confirming_server();
+    // The task often waits within the millisecond of its creation.
+    for round in 0..20 {
+        let id = task(&mut server, delete());
+        server.notification(STATUS);
+        let one = state(&mut server, &id);
+        let mut list = server.request("tasks/list", json!({}));
+        let listed = list["result"]["tasks"].take();
+        let listed = listed.as_array().expect("a list");
+        let listed = listed.iter().find(|task| task["taskId"] == json!(id));
+        for task in [&one, listed.expect("the task")] {
+            let message = task["statusMessage"].as_str().expect("a message");
+            assert!(message.contains("will delete"), "{round}: {message}");
+        }
+    }
+}
+
+#[test]
 fn delete_task_without_consent_deletes_nothing() {
     let (recorder, mut server) = confirming_server();
     for body in [

@@ -1,5 +1,9 @@
 //! Search monitors: searches that repeat at an interval. Webhooks are stored but never called.
 
+pub(crate) mod batch;
+mod filter;
+pub(crate) mod runs;
+
 use serde_json::{Value, json};
 
 use crate::api_error::ApiError;
@@ -9,11 +13,8 @@ use crate::json::{count, opt_text, set, text, texts};
 use crate::search::{ContentsOptions, grounding, results, structured};
 use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
 use crate::time::{iso, parse_period};
-
-/// Duration of a run, in milliseconds at time scale 1.
-const RUN_DURATION: u64 = 1_500;
-/// Maximum number of runs per monitor.
-const MAX_RUNS: usize = 200;
+use filter::MonitorFilter;
+use runs::SearchMonitorRun;
 
 /// One search monitor.
 pub(crate) struct SearchMonitor {
@@ -31,28 +32,12 @@ pub(crate) struct SearchMonitor {
     updated: u64,
 }
 
-struct SearchMonitorRun {
-    id: String,
-    monitor: String,
-    status: &'static str,
-    output: Value,
-    started: Option<u64>,
-    completed: Option<u64>,
-    failed: Option<u64>,
-    created: u64,
-    updated: u64,
-}
-
 impl Resource for SearchMonitor {
     const NAME: &'static str = "Monitor";
 
     fn size(&self) -> usize {
         1 + self.runs.len()
     }
-}
-
-impl Resource for SearchMonitorRun {
-    const NAME: &'static str = "Run";
 }
 
 impl SearchMonitor {
@@ -107,40 +92,6 @@ impl SearchMonitor {
     }
 }
 
-impl SearchMonitorRun {
-    fn new(id: &str, monitor: &str, now: u64) -> Self {
-        SearchMonitorRun {
-            id: id.to_owned(),
-            monitor: monitor.to_owned(),
-            status: "pending",
-            output: Value::Null,
-            started: None,
-            completed: None,
-            failed: None,
-            created: now,
-            updated: now,
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        let ended = self.completed.or(self.failed);
-        json!({
-            "id": self.id,
-            "monitorId": self.monitor,
-            "status": self.status,
-            "output": self.output,
-            "failReason": self.failed.map(|_| "search_failed"),
-            "startedAt": self.started.map(iso),
-            "completedAt": self.completed.map(iso),
-            "failedAt": self.failed.map(iso),
-            "cancelledAt": null,
-            "durationMs": ended.zip(self.started).map(|(end, start)| end - start),
-            "createdAt": iso(self.created),
-            "updatedAt": iso(self.updated),
-        })
-    }
-}
-
 /// Validates what the input schema cannot express.
 fn validate(call: &Call) -> Result<(), ApiError> {
     let period = call.get("trigger").and_then(|it| opt_text(it, "period"));
@@ -169,56 +120,10 @@ pub(crate) fn run_on_schedule(account: &mut Account, id: &str) {
     }
     let next = monitor.plan_next_run(after);
     if account.remaining_capacity() > 0 {
-        start_run(account, id);
+        runs::start(account, id);
     }
     if let Some(next) = next {
         account.schedule_at(next, ScheduledStep::SearchMonitor(id.to_owned()));
-    }
-}
-
-fn start_run(account: &mut Account, id: &str) {
-    let now = account.now();
-    let run_id = account.new_id("run");
-    if let Some(monitor) = account.search_monitors.get_mut(id) {
-        let run = SearchMonitorRun::new(&run_id, id, now);
-        monitor.runs.insert_bounded(&run_id, run, MAX_RUNS);
-        schedule_run(account, RUN_DURATION / 5, id, &run_id);
-    }
-}
-
-fn schedule_run(account: &mut Account, ms: u64, monitor: &str, run: &str) {
-    let (monitor, run) = (monitor.to_owned(), run.to_owned());
-    account.schedule_after(ms, ScheduledStep::SearchMonitorRun { monitor, run });
-}
-
-/// Advances a run from pending to running, or from running to completed or failed.
-pub(crate) fn advance_run(account: &mut Account, id: &str, run_id: &str) {
-    let (now, seed) = (account.now(), account.data_seed());
-    let Some(monitor) = account.search_monitors.get_mut(id) else {
-        return;
-    };
-    let run = monitor.runs.get(run_id);
-    let is_pending = run.is_some_and(|run| run.status == "pending");
-    let output = (!is_pending).then(|| monitor.search(seed));
-    let Some(run) = monitor.runs.get_mut(run_id) else {
-        return;
-    };
-    run.updated = now;
-    match output {
-        None => {
-            run.status = "running";
-            run.started = Some(now);
-            schedule_run(account, RUN_DURATION, id, run_id);
-        }
-        Some(Ok(output)) => {
-            run.status = "completed";
-            run.completed = Some(now);
-            run.output = output;
-        }
-        Some(Err(_)) => {
-            run.status = "failed";
-            run.failed = Some(now);
-        }
     }
 }
 
@@ -248,7 +153,7 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     let mut json = monitor.to_json();
     set(&mut json, "webhookSecret", secret);
     account.search_monitors.insert(&id, monitor);
-    ApiResponse::ok(json)
+    ApiResponse::created(json)
 }
 
 /// `GET /monitors/{id}`.
@@ -259,12 +164,11 @@ pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
 
 /// `GET /monitors`.
 pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
-    let paging = Paging::from_call(call, 25, 100)?;
-    let status = call.opt_text("status");
-    let rows = account
-        .search_monitors
-        .rows()
-        .filter(|(_, monitor)| status.is_none_or(|status| monitor.status == status));
+    let paging = Paging::from_call(call, 50, 100)?;
+    let filter = Value::Object(call.args.clone());
+    let filter = MonitorFilter::new(&filter);
+    let rows = account.search_monitors.rows();
+    let rows = rows.filter(|(_, monitor)| filter.matches(monitor));
     ApiResponse::ok(paging.page(rows, Order::NewestFirst, SearchMonitor::to_json))
 }
 
@@ -294,25 +198,33 @@ pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
         status.clone_into(&mut monitor.status);
     }
     monitor.updated = now;
-    if call.get("trigger").is_none() && call.get("status").is_none() {
-        return ApiResponse::ok(monitor.to_json());
+    if call.get("trigger").is_some() || call.get("status").is_some() {
+        reschedule(account, id);
     }
-    let next = monitor.plan_next_run(now);
-    let json = monitor.to_json();
+    get(account, call)
+}
+
+/// Schedules the next run anew, after a change of trigger or status.
+fn reschedule(account: &mut Account, id: &str) {
+    let now = account.now();
     let step = ScheduledStep::SearchMonitor(id.to_owned());
     account.cancel_step(&step);
-    if let Some(next) = next {
+    let monitor = account.search_monitors.get_mut(id);
+    if let Some(next) = monitor.and_then(|monitor| monitor.plan_next_run(now)) {
         account.schedule_at(next, step);
     }
-    ApiResponse::ok(json)
+}
+
+/// Deletes a monitor, with its runs.
+fn remove(account: &mut Account, id: &str) -> Result<SearchMonitor, ApiError> {
+    let monitor = account.search_monitors.delete(id)?;
+    account.cancel_step(&ScheduledStep::SearchMonitor(id.to_owned()));
+    Ok(monitor)
 }
 
 /// `DELETE /monitors/{id}`.
 pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
-    let id = call.text("monitorId");
-    let monitor = account.search_monitors.delete(id)?;
-    account.cancel_step(&ScheduledStep::SearchMonitor(id.to_owned()));
-    ApiResponse::ok(monitor.to_json())
+    ApiResponse::ok(remove(account, call.text("monitorId"))?.to_json())
 }
 
 /// `POST /monitors/{id}/trigger`.
@@ -321,20 +233,7 @@ pub(crate) fn trigger(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("monitorId");
     let enabled = account.search_monitors.find(id)?.status != "disabled";
     if enabled {
-        start_run(account, id);
+        runs::start(account, id);
     }
     ApiResponse::ok(json!({ "triggered": enabled }))
-}
-
-/// `GET /monitors/{id}/runs`.
-pub(crate) fn list_runs(account: &mut Account, call: &Call) -> ApiResult {
-    let paging = Paging::from_call(call, 25, 100)?;
-    let runs = &account.search_monitors.find(call.text("monitorId"))?.runs;
-    ApiResponse::ok(paging.page(runs.rows(), Order::NewestFirst, SearchMonitorRun::to_json))
-}
-
-/// `GET /monitors/{id}/runs/{runId}`.
-pub(crate) fn get_run(account: &mut Account, call: &Call) -> ApiResult {
-    let monitor = account.search_monitors.find(call.text("monitorId"))?;
-    ApiResponse::ok(monitor.runs.find(call.text("runId"))?.to_json())
 }
