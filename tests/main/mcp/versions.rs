@@ -83,7 +83,7 @@ fn structured_content_needs_a_supporting_version() {
         let good = Outcome::from_response(&server.request("tools/call", search()));
         assert!(!good.is_error);
         assert!(
-            good.text.starts_with("search: 1 of 1 results"),
+            good.text.starts_with("search: 1 result"),
             "{}",
             good.text
         );

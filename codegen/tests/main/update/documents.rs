@@ -38,7 +38,7 @@ fn strips_texts_and_does_nothing_when_run_again() {
         "{markdown}"
     );
     let spec = workspace.read("exa-websets-spec.yaml");
-    assert!(!spec.contains("Create a webset"), "{spec}");
+    assert!(!spec.contains("Upstream's"), "{spec}");
     assert!(workspace.read("upstream.lock").contains(DESCRIPTION));
     let record = workspace.read("UPSTREAM.toml");
     for line in ["date = \"2026-11-18\"", "etag = '\"one\"'", "sha256 = "] {

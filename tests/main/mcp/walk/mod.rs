@@ -77,12 +77,13 @@ pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, V
             );
         }
     }
+    // Team management has tools, a key and a host of its own; `team.rs` tests it.
     let missed = all()
         .iter()
-        .filter(|operation| !called.contains(operation.name));
+        .filter(|operation| operation.api.name != "team" && !called.contains(operation.name));
     problems.extend(missed.map(|operation| format!("{} was not called", operation.name)));
     assert_no_problems(&problems);
-    assert_eq!(called.len(), 69);
+    assert_eq!(called.len(), 76);
 }
 
 /// Returns the violations of the published response schema.
