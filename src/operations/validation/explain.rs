@@ -83,7 +83,10 @@ impl<'s> Explainer<'s> {
                 let names = self.alternatives(error).unwrap_or_default();
                 let given = |name: &&str| value.get(*name).is_some();
                 let given = quoted(names.into_iter().filter(given), " and ");
-                self.add(&path, format!("{given} cannot be combined; give one of them"));
+                self.add(
+                    &path,
+                    format!("{given} cannot be combined; give one of them"),
+                );
             }
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();

@@ -168,7 +168,10 @@ impl<'s> Node<'s> {
 
     /// Returns the variants of a union, in the order of the schema.
     pub(super) fn branches(&self) -> Vec<Node<'s>> {
-        let unions = self.parts.iter().filter(|part| schema_or_null(part).is_none());
+        let unions = self
+            .parts
+            .iter()
+            .filter(|part| schema_or_null(part).is_none());
         let unions = unions.flat_map(|part| {
             let variants = list(part, "oneOf");
             if variants.is_empty() {

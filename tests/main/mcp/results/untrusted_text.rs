@@ -125,7 +125,11 @@ const VIEWS: [(&str, &str, usize); 6] = [
 fn hidden_text_is_removed_from_every_field() {
     let mut problems = Vec::new();
     // The dispatchers do not have team management.
-    let operations = || all().iter().filter(|operation| operation.api.name != "team");
+    let operations = || {
+        all()
+            .iter()
+            .filter(|operation| operation.api.name != "team")
+    };
     let responses: Vec<Response> = operations()
         .flat_map(poisoned_responses)
         .map(|body| Response::json(200, &body))
