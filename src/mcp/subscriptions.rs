@@ -28,8 +28,11 @@ use exa_mcp_model::lock;
 /// The most resources that one client may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 
-/// The least time between two notifications that the list changed: clients fetch the list again each time.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long a notification that the list changed waits for further changes: clients fetch the list again each time.
+///
+/// It also keeps the notification away from the answer of the call that changed the list. Older Python SDKs crash when
+/// a message arrives while they close, which programs do after their last answer.
+const DELAY: Duration = Duration::from_secs(1);
 
 /// The subscriptions of a client up to 2025-11-25.
 #[derive(Default)]
@@ -181,17 +184,13 @@ async fn forward(
     affected: impl Fn(&ResourceEvent) -> Vec<String>,
     sink: &impl NotificationSink,
 ) {
-    // When the next notification about the list may be sent.
-    let mut pause_ends: Option<Instant> = None;
+    // When the notification about the list is sent.
+    let mut due: Option<Instant> = None;
     loop {
         tokio::select! {
             event = watch.next() => {
                 if event == ResourceEvent::ListChanged {
-                    if !sink.notify_list_changed().await {
-                        return;
-                    }
-                    watch.pause_lists();
-                    pause_ends = Some(Instant::now() + PAUSE);
+                    due.get_or_insert_with(|| Instant::now() + DELAY);
                 }
                 for uri in affected(&event) {
                     if !sink.notify_updated(uri).await {
@@ -199,9 +198,11 @@ async fn forward(
                     }
                 }
             }
-            () = sleep_until(pause_ends.unwrap_or_else(Instant::now)), if pause_ends.is_some() => {
-                pause_ends = None;
-                watch.resume_lists();
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                due = None;
+                if !sink.notify_list_changed().await {
+                    return;
+                }
             }
         }
     }
@@ -296,21 +297,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn throttles_notifications_about_the_list() {
+    async fn coalesces_notifications_about_the_list() {
         let sink = RecordingSink::new(usize::MAX);
         let (cache, _task) = forward_changes(true, &sink);
-        add_result(&cache);
-        sleep(PAUSE / 100).await;
-        assert_eq!(sink.take_received(), "list", "the first one at once");
         for _ in 0..20 {
             add_result(&cache);
-            sleep(PAUSE / 100).await;
+            sleep(DELAY / 100).await;
         }
-        assert_eq!(sink.take_received(), "");
-        sleep(PAUSE).await;
+        assert_eq!(sink.take_received(), "", "not right after the answer");
+        sleep(DELAY).await;
         assert_eq!(sink.take_received(), "list");
-        sleep(10 * PAUSE).await;
+        sleep(10 * DELAY).await;
         assert_eq!(sink.take_received(), "", "no duplicate notification");
+        add_result(&cache);
+        sleep(2 * DELAY).await;
+        assert_eq!(sink.take_received(), "list");
     }
 
     #[tokio::test(start_paused = true)]
@@ -319,7 +320,7 @@ mod tests {
         let (cache, _task) = forward_changes(false, &sink);
         let uri = add_result(&cache);
         cache.remove_oldest();
-        sleep(PAUSE / 100).await;
+        sleep(DELAY / 100).await;
         assert_eq!(sink.take_received(), uri);
     }
 

@@ -168,31 +168,10 @@ impl Subscription {
     /// Ignores changes of the list from now on.
     pub(super) fn ignore_lists(&self) {
         let mut state = lock(&self.mailbox.state);
-        state.lists = ListEvents::Ignored;
+        state.ignores_lists = true;
         state
             .waiting
             .retain(|event| *event != ResourceEvent::ListChanged);
-    }
-
-    /// Holds back changes of the list until [`Self::resume_lists`].
-    pub(super) fn pause_lists(&self) {
-        let mut state = lock(&self.mailbox.state);
-        if state.lists == ListEvents::Delivered {
-            state.lists = ListEvents::Paused { is_changed: false };
-        }
-    }
-
-    /// Reports changes of the list again, including one in between.
-    pub(super) fn resume_lists(&self) {
-        let mut state = lock(&self.mailbox.state);
-        let ListEvents::Paused { is_changed } = state.lists else {
-            return;
-        };
-        state.lists = ListEvents::Delivered;
-        drop(state);
-        if is_changed {
-            self.mailbox.put(&ResourceEvent::ListChanged);
-        }
     }
 
     /// Limits the events to these resources.
@@ -222,19 +201,10 @@ struct Mailbox {
 #[derive(Default)]
 struct MailboxState {
     waiting: VecDeque<ResourceEvent>,
-    lists: ListEvents,
+    /// Changes of the list are of no interest.
+    ignores_lists: bool,
     /// The only resources of interest, if not all are.
     watched: Option<Arc<Mutex<WatchedUris>>>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ListEvents {
-    #[default]
-    Delivered,
-    Paused {
-        is_changed: bool,
-    },
-    Ignored,
 }
 
 impl Mailbox {
@@ -249,7 +219,7 @@ impl Mailbox {
         }
         if state.waiting.len() >= MAX_PENDING {
             state.waiting.clear();
-            if state.lists != ListEvents::Ignored {
+            if !state.ignores_lists {
                 state.waiting.push_back(ResourceEvent::ListChanged);
             }
             state.waiting.push_back(ResourceEvent::Lagged);
@@ -263,16 +233,9 @@ impl Mailbox {
 }
 
 impl MailboxState {
-    fn wants(&mut self, event: &ResourceEvent) -> bool {
+    fn wants(&self, event: &ResourceEvent) -> bool {
         match event {
-            ResourceEvent::ListChanged => match &mut self.lists {
-                ListEvents::Delivered => true,
-                ListEvents::Paused { is_changed } => {
-                    *is_changed = true;
-                    false
-                }
-                ListEvents::Ignored => false,
-            },
+            ResourceEvent::ListChanged => !self.ignores_lists,
             ResourceEvent::Updated(changed) => self.watches(|address| address.is_within(changed)),
             ResourceEvent::Lagged => self.watches(|_| true),
         }
@@ -376,7 +339,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn holds_back_list_changes_while_paused() {
+    async fn delivers_list_changes_once_until_they_are_ignored() {
         let watchers = Watchers::default();
         let ann = Identity::user("ann");
         let subscription = watchers.subscribe(&ann);
@@ -387,15 +350,6 @@ mod tests {
             "the event is already pending"
         );
         assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
-        subscription.pause_lists();
-        for _ in 0..5 {
-            assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 0);
-        }
-        subscription.resume_lists();
-        assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
-        subscription.pause_lists();
-        subscription.resume_lists();
-        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 1);
         subscription.ignore_lists();
         assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 0);
         let quiet = timeout(Duration::from_millis(5), subscription.next());

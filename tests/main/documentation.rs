@@ -17,7 +17,7 @@ fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !["node_modules", "venv", "target"].contains(&name.as_str()) {
+            if !["node_modules", "venv", "venv-mcp1", "target"].contains(&name.as_str()) {
                 files(&path, extensions, found);
             }
         } else if extensions.iter().any(|end| name.ends_with(end)) {

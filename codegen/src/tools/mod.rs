@@ -180,7 +180,8 @@ impl ToolRegistry {
     }
 
     fn add(&mut self, mut tool: Tool) {
-        common_schema::remove_boolean_schemas(&mut tool.definition.input_schema);
+        common_schema::reduce(&mut tool.definition.input_schema);
+        remove_unused_definitions(&mut tool.definition.input_schema);
         tool.tokens = tokens::count(&json!(tool.definition).to_string());
         self.tools.insert(tool.definition.name.clone(), tool);
     }

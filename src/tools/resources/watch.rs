@@ -85,16 +85,6 @@ impl ResourceWatch {
         self.subscription.ignore_lists();
     }
 
-    /// Holds back changes of the list until [`Self::resume_lists`].
-    pub(crate) fn pause_lists(&self) {
-        self.subscription.pause_lists();
-    }
-
-    /// Reports changes of the list again, including one in between.
-    pub(crate) fn resume_lists(&self) {
-        self.subscription.resume_lists();
-    }
-
     /// Makes the cache evict expired results, and schedules the next check.
     fn schedule_check(&mut self) {
         let cached = self.cache.list(&self.owner);
