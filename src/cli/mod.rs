@@ -5,6 +5,7 @@ mod call;
 mod doctor;
 mod health;
 mod http;
+mod install;
 mod operations;
 #[cfg(feature = "sandbox")]
 mod sandbox;
@@ -183,6 +184,8 @@ enum Command {
         #[arg(long, value_name = "ADDR")]
         address: Option<String>,
     },
+    /// Add the server to the configuration of MCP clients, or remove it
+    Install(install::InstallArguments),
     /// Check key, network, store and configuration
     Doctor,
     /// Print completions for a shell
@@ -248,6 +251,17 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
         #[cfg(feature = "sdk")]
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
+        Some(Command::Install(install)) => {
+            let common = install::CommonFlags {
+                #[cfg(feature = "sandbox")]
+                sandbox: arguments.sandbox,
+                #[cfg(not(feature = "sandbox"))]
+                sandbox: false,
+                tools: arguments.tools,
+                config: arguments.config,
+            };
+            return install::run(&install, &common);
+        }
         _ => {}
     }
     let source = SettingsSource::find(arguments.config.as_deref()).map_err(Failure::usage)?;
@@ -353,7 +367,9 @@ fn run_command(
                 http::serve(settings, http, listen, sandbox).await
             }
             // These commands ran before the settings were read.
-            Command::Operations { .. } | Command::Completions { .. } => Ok(String::new()),
+            Command::Operations { .. } | Command::Completions { .. } | Command::Install(_) => {
+                Ok(String::new())
+            }
             #[cfg(feature = "sdk")]
             Command::Sdk { .. } => Ok(String::new()),
         }

@@ -127,7 +127,7 @@ impl ConfigFile {
     }
 
     /// Returns the value of a setting, unless it is blank.
-    pub(super) fn text(&self, variable: &str) -> Option<&str> {
+    pub(crate) fn text(&self, variable: &str) -> Option<&str> {
         self.as_written(variable)
             .filter(|text| !text.trim().is_empty())
     }

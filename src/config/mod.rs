@@ -271,11 +271,20 @@ fn budget_policy(source: &SettingsSource) -> Result<BudgetPolicy, SettingsError>
     })
 }
 
-/// Returns an environment variable that is not blank.
+/// Returns an environment variable that is not blank. Clients pass on a reference such as `${EXA_API_KEY}` as it is if
+/// their own environment lacks the variable, so that counts as blank too.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
-        .filter(|value| !value.trim().is_empty())
+        .filter(|value| !value.trim().is_empty() && !is_reference(value.trim(), name))
+}
+
+/// Returns whether a value is a reference to the variable itself, in the syntax of some client.
+fn is_reference(value: &str, name: &str) -> bool {
+    let inner = value.strip_prefix('$').unwrap_or_default();
+    let braced = inner.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let inner = braced.unwrap_or(inner);
+    inner.strip_prefix("env:").unwrap_or(inner) == name
 }
 
 fn service_key(source: &SettingsSource) -> Result<Option<ApiKey>, SettingsError> {

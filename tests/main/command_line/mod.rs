@@ -6,6 +6,8 @@ mod delivery;
 mod deployment;
 mod environment;
 mod errors;
+#[cfg(unix)]
+mod install;
 mod output;
 mod sdk;
 mod secret_files;
