@@ -113,6 +113,9 @@ pub struct OperationEntry {
     #[serde(default)]
     secret: bool,
     long_running: Option<LongRunning>,
+    replaced_by: Option<String>,
+    #[serde(default)]
+    unlisted: bool,
 }
 
 /// An argument that the server itself handles and never sends to Exa.
@@ -166,6 +169,8 @@ impl OperationEntry {
             probe: self.probe,
             secret: self.secret,
             long_running: self.long_running.clone(),
+            replaced_by: self.replaced_by.clone(),
+            unlisted: self.unlisted,
         }
     }
 

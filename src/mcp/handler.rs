@@ -235,7 +235,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             Err(exceeded) => {
                 tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
                 let error = Box::new(ToolError::LimitExceeded(Box::new(exceeded)));
-                let outcome = ToolOutcome::Failure(error);
+                let outcome = ToolOutcome::Failure(error.into());
                 scope.record_usage(&request.name, Some(&outcome)).await;
                 return Ok(protocol.call_result(outcome.into_content(&[])).into());
             }

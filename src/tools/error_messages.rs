@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cache::CacheLimits;
 use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedJob};
 use super::outcome::{ToolContent, as_object, put};
+use crate::operations;
 use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, KeyPoolError};
@@ -391,11 +392,23 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
         let names: Vec<&str> = quotes.iter().map(|(name, _)| *name).collect();
         put(&mut data, "untrusted", json!(names));
     }
+    if let Some(replacement) = replacement(operation) {
+        let line = format!("Exa has retired `{operation}`. Call {replacement} instead.");
+        text.push_str(&format!("\n{line}"));
+        put(&mut data, "replaceWith", replacement);
+    }
     if code == code::INVALID_PARAMS && !hints.is_empty() {
         put(&mut data, "hints", json!(hints));
         common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
     }
     Message::new(text, data).with_quotes(&quotes)
+}
+
+/// Returns a call of the operation that replaces a retired one.
+fn replacement(operation: &str) -> Option<Value> {
+    let behavior = &operations::find(operation)?.behavior;
+    let instead = operations::find(behavior.replaced_by.as_deref()?)?;
+    Some(json!({"operation": instead.name, "args": operations::example(instead)}))
 }
 
 /// Replaces a name in a list of names.

@@ -91,6 +91,13 @@ impl Tool {
         })
     }
 
+    /// Loads the tool with this name, whether it is enabled or not.
+    pub(super) fn find(name: &str) -> Option<Self> {
+        let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name)).ok();
+        let (name, _) = index.and_then(|index| TOOLS.get(index))?;
+        Self::load(name).ok()
+    }
+
     /// Returns the schema for validation.
     pub(super) fn schema(&self) -> &InputSchema {
         let load = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
@@ -126,6 +133,21 @@ impl ToolRegistry {
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
             .to_owned();
+        let hosts = |api: &str| {
+            let hosts = self.tools.iter().filter(|tool| {
+                matches!(tool.plan, ToolPlan::Toolhost { .. }) && tool.name().starts_with(api)
+            });
+            hosts.map(|tool| tool.name()).collect::<Vec<_>>().join("/")
+        };
+        let (websets, exa) = (hosts("websets"), hosts("exa"));
+        let uses = [(websets, "Websets"), (exa, "Search")].into_iter();
+        let uses: Vec<String> = uses
+            .filter(|(tools, _)| !tools.is_empty())
+            .map(|(tools, what)| format!("{tools} for {what} operations"))
+            .collect();
+        if !uses.is_empty() {
+            text.push_str(&format!(" Use {}.", uses.join(" and ")));
+        }
         if self.tools.iter().any(|tool| tool.plan.is_open()) {
             text.push_str(
                 " Tools with `operation` take `list_operations` to show what they can do.",

@@ -143,7 +143,7 @@ fn list_operations_has_a_line_for_each() {
 fn describe_shows_schema_and_a_valid_call() {
     let mut server = McpServer::sandboxed(&[]);
     for operation in dispatched() {
-        let args = json!({"operation": operation.name});
+        let args = json!({"operation": operation.name, "schema": true});
         let call = json!({"operation": "describe", "args": args});
         let description = server.call(dispatcher(operation), call).success();
         assert_eq!(description["operation"], operation.name);
@@ -158,6 +158,16 @@ fn describe_shows_schema_and_a_valid_call() {
         let example = &description["example"]["args"];
         assert!(validator.is_valid(example), "{}: {example}", operation.name);
         assert!(description["hints"].is_array(), "{description}");
+        assert!(description["outputSchema"].is_object(), "{description}");
+        let args = json!({"operation": operation.name});
+        let call = json!({"operation": "describe", "args": args});
+        let short = server.call(dispatcher(operation), call).success();
+        assert_eq!(short.get("inputSchema"), None, "{short}");
+        let signature = short["signature"].as_str().expect("a signature");
+        let arguments = signature.strip_prefix(operation.name).expect("the name");
+        assert!(arguments == "()" || arguments.contains(": "), "{signature}");
+        let tokens = exa_mcp_text::tokens::estimate(&short.to_string());
+        assert!(tokens < 600, "{tokens}: {short}");
     }
 }
 
