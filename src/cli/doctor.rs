@@ -21,6 +21,7 @@ const FAIL: &str = "FAIL";
 /// Runs all checks. Returns their results as text, and whether all of them passed.
 pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String, bool) {
     let mut findings = check_configuration(source);
+    findings.extend(check_defaults(settings));
     findings.push(check_key(settings));
     findings.extend(check_service_key(settings));
     findings.extend([KeyKind::Api, KeyKind::Service].map(|kind| check_endpoint(settings, kind)));
@@ -72,7 +73,20 @@ fn check_configuration(source: &SettingsSource) -> Vec<Finding> {
     findings
 }
 
+/// Reports the default arguments of operations.
+fn check_defaults(settings: &Settings) -> Option<Finding> {
+    let defaults = &settings.default_arguments;
+    let defaults: Vec<String> = defaults
+        .iter()
+        .map(|(operation, arguments)| format!("{operation} {arguments}"))
+        .collect();
+    (!defaults.is_empty()).then(|| passed(format!("default arguments: {}", defaults.join(", "))))
+}
+
 fn check_key(settings: &Settings) -> Finding {
+    if settings.exa.no_network {
+        return passed("key: not read, because EXA_MCP_NO_NETWORK is set".to_owned());
+    }
     match settings.key {
         Some(_) => passed("key: set".to_owned()),
         None => failed(

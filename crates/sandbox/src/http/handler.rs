@@ -11,7 +11,7 @@ use super::connection::CutHandle;
 use super::faults::{CutPoint, Fault, FaultEffect, FaultTarget};
 use super::incoming::IncomingRequest;
 use super::routes::{Route, RouteMatch};
-use super::{ServerContext, arguments, control, response, stream};
+use super::{ServerContext, arguments, control, journal, response, stream};
 use crate::api_error::{ApiError, ErrorFormat};
 use crate::call::{ApiResponse, Call};
 use crate::error_tags::payment_required;
@@ -30,6 +30,7 @@ pub(super) async fn handle(
     let connection = connection.map(|info| info.0.clone());
     let request = IncomingRequest::read(&context, request).await;
     let logged = log_request(&context, &request);
+    journal::record(&context, &request);
     let mut response = match find_fault(&context, &request) {
         Err(message) => {
             let error = ApiError::invalid(format!("x-sandbox-fault: {message}"));
@@ -45,6 +46,12 @@ pub(super) async fn handle(
         context.state().log.set_status(number, status);
     }
     response
+}
+
+/// Repeats a request of an earlier process. Its response is not needed.
+pub(super) async fn repeat(context: &Arc<ServerContext>, request: Request) {
+    let request = IncomingRequest::read_again(context, request).await;
+    drop(execute(context, &request));
 }
 
 /// Logs the request, unless it only controls the sandbox.
