@@ -29,7 +29,10 @@ pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String
         Ok(executor) => {
             findings.push(check_tools(settings));
             findings.push(check_store(settings).await);
-            if settings.key.is_some() {
+            if settings.exa.no_network {
+                let text = "network: not used, because EXA_MCP_NO_NETWORK is set";
+                findings.push(passed(text.to_owned()));
+            } else if settings.key.is_some() {
                 findings.push(check_network(&executor).await);
             }
         }

@@ -15,6 +15,16 @@ const SESSION_VARIABLE: &str = "EXA_SANDBOX_SESSION";
 #[cfg(target_os = "linux")]
 const MAX_SHELLS: usize = 8;
 
+/// The programs that are shells.
+#[cfg(target_os = "linux")]
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"];
+
+/// Programs that run a single command.
+#[cfg(target_os = "linux")]
+const WRAPPERS: [&str; 9] = [
+    "script", "timeout", "env", "time", "nice", "nohup", "setsid", "stdbuf", "watch",
+];
+
 /// Returns the file of this session; `None` if none can be created.
 pub(super) fn file() -> Option<PathBuf> {
     let folder = folder()?;
@@ -136,9 +146,13 @@ impl Shell {
         let program = words.next()?.rsplit('/').next()?;
         // A login shell has a hyphen before its name.
         let program = program.trim_start_matches('-');
-        if !["sh", "bash", "dash", "zsh", "ash", "ksh", "fish"].contains(&program) {
+        let is_wrapper = WRAPPERS.contains(&program);
+        if !is_wrapper && !SHELLS.contains(&program) {
             return None;
         }
+        let runs_command = words
+            .next()
+            .is_some_and(|word| word.starts_with('-') && word.ends_with('c'));
         Some(Self {
             process,
             parent: stat(process)?
@@ -146,9 +160,7 @@ impl Shell {
                 .parse()
                 .ok()
                 .filter(|parent| *parent > 0)?,
-            runs_command: words
-                .next()
-                .is_some_and(|word| word.starts_with('-') && word.ends_with('c')),
+            runs_command: runs_command || is_wrapper,
         })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn render(response: &Value, view: &View<'_>, terminal: &Terminal) -> 
     let body = match (text_of(response, view), ENTRIES.list(response)) {
         (Some(text), _) => with_sources(&text, response, view, terminal),
         (None, Some(entries)) => list(entries, view, terminal),
-        (None, None) => record(response, terminal),
+        (None, None) => record(response, view, terminal),
     };
     let footer = footer(response, terminal);
     [body, footer]
@@ -151,13 +151,26 @@ fn list(entries: &[Value], view: &View<'_>, terminal: &Terminal) -> String {
     decorate(&table.to_string(), urls, terminal)
 }
 
-/// Returns an object with one line for each field.
-fn record(response: &Value, terminal: &Terminal) -> String {
+/// Returns an object with one line for each field, or for each column of the plan.
+fn record(response: &Value, view: &View<'_>, terminal: &Terminal) -> String {
     let Value::Object(fields) = response else {
         return clean_line(&plain(response));
     };
+    let plan = view.plan.filter(|_| view.fields.is_empty());
+    let columns = plan.map(|plan| plan.columns.as_slice()).unwrap_or_default();
+    let planned = columns.iter().filter_map(|column| {
+        let value = value_of(response, column)?;
+        Some((column.title.as_str(), value))
+    });
+    let mut rows: Vec<(&str, &Value)> = planned.collect();
+    if rows.is_empty() {
+        let is_shown =
+            |value: &Value| !value.is_null() && value.as_array().is_none_or(|it| !it.is_empty());
+        let fields = fields.iter().filter(|(_, value)| is_shown(value));
+        rows = fields.map(|(name, value)| (name.as_str(), value)).collect();
+    }
     let mut table = new_table(terminal);
-    for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+    for (name, value) in rows {
         let text: String = clean_line(&plain(value)).chars().take(MAX_CELL).collect();
         table.add_row([clean_line(name), text]);
     }

@@ -47,8 +47,11 @@ impl Terminal {
             ColorChoice::Auto => is_terminal && !is_dumb && !no_color,
         };
         let columns = variable("COLUMNS").and_then(|text| text.trim().parse().ok());
-        let size = terminal_size::terminal_size().map(|(width, _)| width.0);
-        let size = size.filter(|_| is_terminal);
+        let size = if is_terminal {
+            columns_of_stdout()
+        } else {
+            None
+        };
         let width = size.or(columns).filter(|width| *width > 0);
         Self {
             is_terminal,
@@ -91,4 +94,16 @@ impl Terminal {
             text.to_owned()
         }
     }
+}
+
+/// Returns the width of the terminal. A terminal may know its width without its height.
+#[cfg(unix)]
+fn columns_of_stdout() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
+#[cfg(not(unix))]
+fn columns_of_stdout() -> Option<u16> {
+    terminal_size::terminal_size().map(|(width, _)| width.0)
 }

@@ -52,27 +52,52 @@ pub(crate) async fn open(context: &Arc<ServerContext>, path: &Path) -> std::io::
     Ok(())
 }
 
-/// Records a request, if it may change something and the state is stored.
-pub(super) fn record(context: &ServerContext, request: &IncomingRequest) {
-    let Some(journal) = context.journal.get() else {
-        return;
-    };
-    if request.method() == "GET" {
-        return;
+/// Stops the clock while a request is handled, so that it sees a single time, which can be repeated.
+pub(super) struct StoppedClock<'a>(Option<&'a ServerContext>);
+
+impl<'a> StoppedClock<'a> {
+    /// Stops the clock until the value is dropped.
+    pub(super) fn new(context: &'a ServerContext) -> Self {
+        let mut state = context.state();
+        let was_running = !state.clock.is_frozen();
+        state.clock.set_frozen(true);
+        Self(was_running.then_some(context))
     }
+}
+
+impl Drop for StoppedClock<'_> {
+    fn drop(&mut self) {
+        if let Some(context) = self.0 {
+            context.state().clock.set_frozen(false);
+        }
+    }
+}
+
+/// Records a request, if it may change something and the state is stored. The clock is stopped until its end.
+pub(super) fn record<'a>(
+    context: &'a ServerContext,
+    request: &IncomingRequest,
+) -> Option<StoppedClock<'a>> {
+    let journal = context.journal.get()?;
+    if request.method() == "GET" {
+        return None;
+    }
+    let stopped = StoppedClock::new(context);
+    let at = context.state().now();
     let body = request.body.as_deref().unwrap_or_default();
     let headers = HEADERS.iter().filter_map(|name| {
         let value = request.header(name)?;
         Some(((*name).to_owned(), json!(value)))
     });
     let entry = json!({
-        "at": request.now,
+        "at": at,
         "method": request.method(),
         "uri": request.parts.uri.to_string(),
         "headers": headers.collect::<serde_json::Map<_, _>>(),
         "body": String::from_utf8_lossy(body),
     });
     let _ = lock(&journal.0).write_all(format!("{entry}\n").as_bytes());
+    Some(stopped)
 }
 
 /// Repeats a request at the time when it was made.
