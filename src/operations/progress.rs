@@ -18,12 +18,14 @@ pub struct ProgressUpdate {
     pub is_quoted: bool,
 }
 
+/// Receives the responses that report the state of a job.
+type StateListener = Arc<dyn Fn(&Value) + Send + Sync>;
+
 /// Sends progress updates to a listener, if there is one.
 #[derive(Clone, Default)]
 pub struct ProgressReporter {
     listener: Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>,
-    /// Receives the responses that report the state of a job.
-    state_listener: Option<Arc<dyn Fn(&Value) + Send + Sync>>,
+    state_listener: Option<StateListener>,
 }
 
 impl ProgressReporter {

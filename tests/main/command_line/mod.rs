@@ -1,5 +1,7 @@
 //! The command line: arguments, output and exit codes.
 
+mod agents;
+mod batch;
 #[cfg(unix)]
 mod configuration;
 mod delivery;
@@ -9,4 +11,7 @@ mod errors;
 mod output;
 mod sdk;
 mod secret_files;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod usage;
+mod words;
