@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use exa_mcp_model::{
-    ArgumentCheck, DefaultContents, ExampleCall, KeyKind, LongRunning, OperationBehavior,
-    Resources, Streaming, UploadOperations,
+    ArgumentCheck, CommandFile, DefaultContents, ExampleCall, KeyKind, LongRunning,
+    OperationBehavior, Resources, Streaming, UploadOperations,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -33,6 +33,9 @@ pub struct Surface {
     /// Tool definitions.
     #[serde(default)]
     pub tools: ToolDefinitions,
+    /// Commands of the command line.
+    #[serde(default)]
+    pub commands: CommandFile,
     /// The operations behind resources.
     #[serde(default)]
     pub resources: Resources,

@@ -29,6 +29,23 @@ mod code {
     pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
 
+/// All error codes with the names that results carry.
+pub(crate) const ERROR_CODES: [(i64, &str); 13] = [
+    (code::INVALID_PARAMS, "INVALID_PARAMS"),
+    (code::API_ERROR, "API_ERROR"),
+    (code::API_ERROR, "UNCONFIRMED"),
+    (code::API_ERROR, "UNFINISHED"),
+    (code::API_ERROR, "LOST"),
+    (code::RATE_LIMITED, "RATE_LIMITED"),
+    (code::RATE_LIMITED, "LIMIT_REACHED"),
+    (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+    (code::AUTHENTICATION, "READ_ONLY"),
+    (code::NOT_FOUND, "RESOURCE_NOT_FOUND"),
+    (code::CANCELLED, "OPERATION_CANCELLED"),
+    (code::INTERNAL, "INTERNAL_ERROR"),
+    (code::URL_ELICITATION_REQUIRED, "URL_ELICITATION_REQUIRED"),
+];
+
 /// The sanitized text and data of an error.
 struct Message {
     text: String,

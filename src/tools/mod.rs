@@ -50,6 +50,7 @@ pub use context::ToolContext;
 pub(crate) use dispatchers::dispatcher_of;
 pub(crate) use elicitation::PromptPolicy;
 pub use error::ToolError;
+pub(crate) use error_messages::ERROR_CODES;
 pub use exa_mcp_model::ToolHints;
 pub(crate) use executor::ToolExecutor;
 pub(crate) use outcome::ToolContent;

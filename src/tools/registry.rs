@@ -10,14 +10,15 @@ use super::{parse, routing, task_call};
 use crate::operations::{self, validation::InputSchema};
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
 use exa_mcp_model::{Operation, ToolFile, ToolHints, ToolPlan};
+use exa_mcp_text::similar_names;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
     /// Some names are neither sets nor tools.
     #[error(
-        "unknown tool or set {}; available sets: {}; available tools: {}",
-        names.join(", "), sets.join(", "), tools.join(", ")
+        "unknown tool or set {}{}; available sets: {}; available tools: {}",
+        names.join(", "), suggestion(names, sets, tools), sets.join(", "), tools.join(", ")
     )]
     Unknown {
         /// The unknown names.
@@ -315,6 +316,19 @@ pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
         return Err(SelectError::Empty);
     }
     Ok(chosen)
+}
+
+/// Suggests names for unknown ones.
+fn suggestion(names: &[String], sets: &[String], tools: &[String]) -> String {
+    let known = || sets.iter().chain(tools).map(String::as_str);
+    let near = names
+        .iter()
+        .filter_map(|name| similar_names::closest_spelling(name, known()));
+    let near: Vec<String> = near.map(|name| format!("`{name}`")).collect();
+    if near.is_empty() {
+        return String::new();
+    }
+    format!("; did you mean {}?", near.join(", "))
 }
 
 /// Finds a set. Sets take precedence over tools of the same name: `search` is a domain and an operation.

@@ -1,5 +1,7 @@
 //! The command line: arguments, output and exit codes.
 
+mod agents;
+mod batch;
 #[cfg(unix)]
 mod configuration;
 mod delivery;
@@ -11,4 +13,7 @@ mod install;
 mod output;
 mod sdk;
 mod secret_files;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod usage;
+mod words;
