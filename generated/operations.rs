@@ -1186,7 +1186,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/research.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/research.list.json")),
     },
     Operation {
         name: "search",

@@ -6,6 +6,8 @@ use exa_mcp_model::ResponseField;
 
 /// How many candidates a job has examined.
 pub const ANALYZED: ResponseField = ResponseField::new(&["progress.analyzed"]);
+/// How far a job is, in percent.
+pub const COMPLETION: ResponseField = ResponseField::new(&["progress.completion"]);
 /// The entries of a list.
 pub const ENTRIES: ResponseField = ResponseField::new(&["data", "results"]);
 /// How many results a job has found.

@@ -6,6 +6,7 @@
 
 mod body;
 mod clients;
+mod commands;
 pub mod diff;
 pub mod error;
 pub mod fingerprint;
@@ -38,7 +39,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use exa_mcp_model::price::PriceList;
-use exa_mcp_model::{OperationBehavior, PromptFile, Resources};
+use exa_mcp_model::{CommandFile, OperationBehavior, PromptFile, Resources};
 use serde::Serialize;
 
 pub use error::{Error, Findings, Notice, Result};
@@ -63,6 +64,8 @@ pub struct Design {
     pub tools: tools::ToolRegistry,
     /// The prompts.
     pub prompts: PromptFile,
+    /// The commands that call operations.
+    pub commands: CommandFile,
     /// The operations behind resources.
     pub resources: Resources,
     /// The prices of the operations.
@@ -116,6 +119,7 @@ pub fn read(data_design: &Path) -> Result<Design> {
     let tools = tools::build(&surface.tools, &model, &mut findings);
     let prompts = prompt_file.unwrap_or_default();
     let prompts = prompts::check(prompts, &model, &tools, &mut findings)?;
+    let commands = commands::check(&surface.commands, &model, &mut findings);
     let resources = surface_check::check_resources(&surface.resources, &model, &mut findings);
     Ok(Design {
         model,
@@ -123,6 +127,7 @@ pub fn read(data_design: &Path) -> Result<Design> {
         clients,
         tools,
         prompts,
+        commands,
         resources,
         prices,
         response_fields,
@@ -229,12 +234,15 @@ fn add_tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
     for (name, text) in [
         ("tools.rs", tools::table(registry)),
         ("options.json", compact_json(&registry.options)),
+        ("commands.json", compact_json(&design.commands)),
         ("prices.json", compact_json(&design.prices)),
         ("prompts.json", compact_json(&design.prompts)),
         ("resources.json", compact_json(&design.resources)),
     ] {
         files.insert(format!("generated/{name}"), text);
     }
+    let commands = snapshots::to_text(&serde_json::json!(design.commands));
+    files.insert("codegen-snapshots/commands.json".to_owned(), commands);
     let sets = snapshots::to_text(&serde_json::json!(registry.sets));
     files.insert(snapshot_loader::SETS.to_owned(), sets);
     let tokens = registry.token_table();

@@ -12,6 +12,7 @@ use crate::model::Operation;
 /// The fields that the server reads. Each has a constant in the generated module, even if its places are gone.
 const FIELDS: &[(&str, &str)] = &[
     ("analyzed", "How many candidates a job has examined."),
+    ("completion", "How far a job is, in percent."),
     ("entries", "The entries of a list."),
     ("found", "How many results a job has found."),
     ("hasMore", "Whether a list has further pages."),

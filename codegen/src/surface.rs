@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use exa_mcp_model::{
-    ArgumentCheck, DefaultContents, ExampleCall, KeyKind, LongRunning, OperationBehavior,
-    Resources, Streaming, UploadOperations,
+    ArgumentCheck, CommandFile, DefaultContents, ExampleCall, KeyKind, LongRunning,
+    OperationBehavior, Resources, Streaming, UploadOperations,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -33,6 +33,9 @@ pub struct Surface {
     /// Tool definitions.
     #[serde(default)]
     pub tools: ToolDefinitions,
+    /// Commands of the command line.
+    #[serde(default)]
+    pub commands: CommandFile,
     /// The operations behind resources.
     #[serde(default)]
     pub resources: Resources,
@@ -113,6 +116,9 @@ pub struct OperationEntry {
     #[serde(default)]
     secret: bool,
     long_running: Option<LongRunning>,
+    replaced_by: Option<String>,
+    #[serde(default)]
+    unlisted: bool,
 }
 
 /// An argument that the server itself handles and never sends to Exa.
@@ -166,6 +172,8 @@ impl OperationEntry {
             probe: self.probe,
             secret: self.secret,
             long_running: self.long_running.clone(),
+            replaced_by: self.replaced_by.clone(),
+            unlisted: self.unlisted,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! `write` writes them, `check` names those that are out of date.
 
+mod catalogs;
 mod channels;
 mod links;
 mod manifest;
@@ -111,6 +112,8 @@ fn files(root: &Path) -> Result<Vec<GeneratedFile>, PackagingError> {
     check_version(root, &manifest)?;
     let mut files = npm::files(&manifest);
     files.extend(channels::files(&manifest));
+    files.push(catalogs::formula(&manifest));
+    files.push(catalogs::docker_entry(&manifest));
     files.push(links::readme(&manifest, &read(root, "README.md")?)?);
     Ok(files)
 }

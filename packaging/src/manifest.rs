@@ -9,6 +9,7 @@ pub(crate) struct Manifest {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) description: String,
+    pub(crate) summary: String,
     pub(crate) version: String,
     pub(crate) license: String,
     pub(crate) author: String,
@@ -17,6 +18,9 @@ pub(crate) struct Manifest {
     pub(crate) registry_name: String,
     pub(crate) npm_name: String,
     pub(crate) server_name: String,
+    pub(crate) docker_name: String,
+    pub(crate) docker_image: String,
+    pub(crate) icon: String,
     #[serde(rename = "variable")]
     pub(crate) variables: Vec<Variable>,
     #[serde(rename = "target")]
@@ -35,6 +39,8 @@ pub(crate) struct Variable {
     #[serde(default)]
     pub(crate) required: bool,
     pub(crate) default: Option<String>,
+    /// The flag with the same meaning.
+    pub(crate) flag: Option<String>,
 }
 
 /// A platform with a published binary.

@@ -4,6 +4,7 @@
 
 mod dashboard;
 mod health;
+mod index;
 mod keys;
 mod manage;
 mod metrics;
@@ -42,7 +43,7 @@ fn ok_json(body: Value) -> ApiResult {
 pub(crate) fn routes<S: ServerState>() -> Router<Arc<S>> {
     let tokens = get(tokens::tokens::<S>).post(manage::create::<S>);
     Router::new()
-        .route("/", get(health::health::<S>))
+        .route("/", get(index::index::<S>))
         .route("/health", get(health::health::<S>))
         .route("/metrics", get(metrics::metrics::<S>))
         .route("/mcp/usage", get(tokens::own_usage::<S>))

@@ -21,6 +21,7 @@ const FAIL: &str = "FAIL";
 /// Runs all checks. Returns their results as text, and whether all of them passed.
 pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String, bool) {
     let mut findings = check_configuration(source);
+    findings.extend(check_defaults(settings));
     findings.push(check_key(settings));
     findings.extend(check_service_key(settings));
     findings.extend([KeyKind::Api, KeyKind::Service].map(|kind| check_endpoint(settings, kind)));
@@ -28,7 +29,10 @@ pub(super) async fn run(settings: &Settings, source: &SettingsSource) -> (String
         Ok(executor) => {
             findings.push(check_tools(settings));
             findings.push(check_store(settings).await);
-            if settings.key.is_some() {
+            if settings.exa.no_network {
+                let text = "network: not used, because EXA_MCP_NO_NETWORK is set";
+                findings.push(passed(text.to_owned()));
+            } else if settings.key.is_some() {
                 findings.push(check_network(&executor).await);
             }
         }
@@ -72,7 +76,20 @@ fn check_configuration(source: &SettingsSource) -> Vec<Finding> {
     findings
 }
 
+/// Reports the default arguments of operations.
+fn check_defaults(settings: &Settings) -> Option<Finding> {
+    let defaults = &settings.default_arguments;
+    let defaults: Vec<String> = defaults
+        .iter()
+        .map(|(operation, arguments)| format!("{operation} {arguments}"))
+        .collect();
+    (!defaults.is_empty()).then(|| passed(format!("default arguments: {}", defaults.join(", "))))
+}
+
 fn check_key(settings: &Settings) -> Finding {
+    if settings.exa.no_network {
+        return passed("key: not read, because EXA_MCP_NO_NETWORK is set".to_owned());
+    }
     match settings.key {
         Some(_) => passed("key: set".to_owned()),
         None => failed(

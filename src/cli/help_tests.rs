@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::*;
+use super::environment::{ENVIRONMENT, HTTP_ENVIRONMENT};
 use crate::config::SETTINGS;
 
 /// The help lists every variable and no others.

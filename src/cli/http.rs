@@ -25,6 +25,17 @@ use exa_mcp_store::Store;
 /// How long task starts and the budget ledger may take to finish on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Returns an address to listen on: a port alone means this computer only.
+pub(super) fn address(listen: &str) -> String {
+    let listen = listen.trim();
+    let port = listen.strip_prefix(':').unwrap_or(listen);
+    if port.parse::<u16>().is_ok() {
+        format!("127.0.0.1:{port}")
+    } else {
+        listen.to_owned()
+    }
+}
+
 /// Serves until the process receives a termination signal.
 pub(super) async fn serve(
     mut settings: Settings,
@@ -182,7 +193,11 @@ fn print_banner(
     settings: &Settings,
 ) {
     let mode = match auth_mode {
-        AuthMode::Pool(accounts) => format!("pool mode, {} tokens", accounts.directory.len()),
+        AuthMode::Pool(accounts) => {
+            let tokens = accounts.directory.len();
+            let unit = if tokens == 1 { "token" } else { "tokens" };
+            format!("pool mode, {tokens} {unit}")
+        }
         AuthMode::Passthrough { .. } => {
             "passthrough mode, each client uses its own Exa API key".to_owned()
         }
@@ -190,6 +205,12 @@ fn print_banner(
     super::print_stderr(&format!(
         "MCP server listening on http://{address}/mcp ({mode})"
     ));
+    super::print_stderr(&match auth_mode {
+        AuthMode::Pool(_) => format!("Dashboard: http://{address}/admin"),
+        AuthMode::Passthrough { .. } => format!(
+            "No dashboard at http://{address}/admin: set MCP_AUTH_TOKEN to manage tokens there (0 tokens)"
+        ),
+    });
     if http.is_pool() && settings.key.is_none() {
         super::print_stderr(
             "No Exa API key is set: set EXA_API_KEYS, or every call to Exa will fail.",

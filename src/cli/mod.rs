@@ -1,13 +1,26 @@
 //! The command line.
 
 mod admin_state;
+mod arguments;
+mod batch;
 mod call;
+mod capabilities;
+mod config_command;
 mod doctor;
+mod environment;
 mod health;
 mod http;
+mod install;
+mod keychain;
+mod known_ids;
+mod login;
+mod manual;
 mod operations;
+mod output;
 #[cfg(feature = "sandbox")]
 mod sandbox;
+#[cfg(feature = "sandbox")]
+mod sandbox_session;
 #[cfg(feature = "sdk")]
 mod sdk;
 mod serve;
@@ -19,7 +32,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use arguments::{BatchAction, Command, Globals, Invocation};
+use call::Request;
+use output::Terminal;
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};
@@ -37,160 +52,10 @@ const LEDGER_TIMEOUT: Duration = Duration::from_secs(3);
 const FAILED: u8 = 1;
 /// The exit code of an invalid command.
 const USAGE: u8 = 2;
-
-/// An MCP server for the whole Exa API.
-///
-/// Without a command it serves MCP over standard input and output.
-#[derive(Debug, Default, Parser)]
-#[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
-struct Arguments {
-    /// Use an embedded sandbox instead of the Exa API: no key, no network, synthetic data
-    #[cfg(feature = "sandbox")]
-    #[arg(long, global = true)]
-    sandbox: bool,
-    /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, team, a domain, a tool)
-    #[arg(long, global = true, value_name = "LIST")]
-    tools: Option<String>,
-    /// Configuration file, in TOML [default: exa-mcp-server/config.toml in the user's configuration directory]
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<std::path::PathBuf>,
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-const ENVIRONMENT: &str = "\
-Environment (keys of the --config file are the same in lower case, without EXA_MCP_):
-  EXA_API_KEY            the Exa API key
-  EXA_API_KEYS           pool of keys, comma-separated
-  EXA_MCP_RATE_LIMIT     maximum requests per second and key; others wait [default: no limit]
-  EXA_SERVICE_KEY        the Exa service key, for team management (--tools team)
-  EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
-  EXA_ADMIN_BASE_URL     another endpoint for team management [default: https://admin-api.exa.ai]
-  ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
-  EXA_MCP_STORE          store for notes and tasks: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
-  EXA_MCP_CACHE_TTL      lifetime of cached results in seconds [default: 300]
-  EXA_MCP_CACHE_BYTES    size of the result cache in bytes [default: 33554432]
-  EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
-                         lifetime of tasks in milliseconds [default: 3600000, 86400000]
-  EXA_MCP_MAX_CONCURRENT_TASKS, EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER
-                         concurrent tasks, in total and per user [default: 2000, a tenth over HTTP]
-  EXA_MCP_DOLLARS_PER_DAY, EXA_MCP_DOLLARS_PER_MONTH
-                         budget of the stdio server and of `call` [default: none]
-  EXA_MCP_BUDGET_ON_STORE_FAILURE
-                         deny or allow priced calls while the store fails [default: deny]
-  EXA_MCP_BUDGET_UNPRICED
-                         deny or allow calls without a known price if there is a budget [default: deny]
-  EXA_MCP_IMPORT_DIR     directories that imports may read, separated as in PATH [default: none]
-  EXA_MCP_CONFIRM_DELETES true: users confirm deletions if the client can ask them [default: false]
-  EXA_MCP_CLIENT_TIMEOUT seconds to wait for a response of the client [default: 20 to 300]
-  EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
-  EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
-  EXA_MCP_CONFIG         same as --config
-  EXA_API_KEY_FILE, EXA_API_KEYS_FILE, EXA_SERVICE_KEY_FILE, EXA_MCP_STORE_FILE
-                         files with the values of EXA_API_KEY, EXA_API_KEYS, EXA_SERVICE_KEY, EXA_MCP_STORE";
-
-const HTTP_ENVIRONMENT: &str = "\
-Environment, in addition to `exa-mcp-server --help` (also available in the --config file):
-  EXA_MCP_LISTEN           same as --listen
-  MCP_AUTH_TOKEN           admin token; if this or USER_TOKENS is set, clients need a token
-  USER_TOKENS              user tokens as token:userId:expiry,...
-  MCP_AUTH_TOKEN_FILE, USER_TOKENS_FILE, EXA_MCP_SECRET_FILE
-                           files with the values of MCP_AUTH_TOKEN, USER_TOKENS, EXA_MCP_SECRET
-  EXA_MCP_ALLOWED_HOSTS    same as --allowed-hosts
-  EXA_MCP_ALLOWED_ORIGINS  same as --allowed-origins
-  EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies whose X-Forwarded-For is trusted
-  EXA_MCP_ALLOW_KEY_IN_URL true: accept Exa API keys in the URL as exaApiKey [default: false]
-  EXA_MCP_SECRET           secret that identities are derived from, so that they survive a restart
-  EXA_MCP_TOKEN_LIMITS     default limits of tokens, as JSON
-  EXA_MCP_USAGE_DAYS       retention of daily usage in days [default: 400]
-  EXA_MCP_STORE            memory:, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT[/DB] for several servers
-                           [default: a file in the user's state directory]
-  EXA_MCP_METRICS          admin: /metrics for this machine and the admin token; public [default: admin]
-  EXA_MCP_MAX_BODY_BYTES   maximum size of a request body [default: 1048576]
-  EXA_MCP_READ_TIMEOUT     seconds to send a request head, and again its body [default: 15]
-  EXA_MCP_MAX_CONNECTIONS  maximum connections [default: 1024]
-  EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS  maximum connections per address [default: 256]
-  EXA_MCP_MAX_SESSIONS     maximum sessions [default: 10000]
-  EXA_MCP_MAX_SESSIONS_PER_USER  maximum sessions per user [default: 1000]
-  EXA_MCP_MAX_SESSIONS_PER_ADDRESS  maximum anonymous sessions per address [default: 200]
-  EXA_MCP_MAX_STREAMS_PER_ADDRESS  maximum anonymous streams per address [default: 64]
-  EXA_MCP_MAX_TASKS_PER_ADDRESS  maximum anonymous tasks per address [default: 100]
-  EXA_MCP_SESSION_IDLE     seconds until an idle session ends [default: 1800]
-  EXA_MCP_KEEP_ALIVE       seconds between keep-alive messages on a silent stream [default: 15]
-  EXA_MCP_DRAIN_TIMEOUT    seconds for running requests to finish on shutdown [default: 10]";
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// List the operations of the Exa API, or describe one and what it costs
-    Operations {
-        /// Name of the operation to describe, for example items.list
-        name: Option<String>,
-        /// Print name, domain, method, path, summary, cost, inputSchema and outputSchema as JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Call one operation and print the response as JSON
-    #[command(after_help = call::EXIT_CODES)]
-    Call {
-        /// Name of the operation, for example items.list
-        operation: String,
-        /// Arguments as a JSON object, or - to read them from standard input
-        #[arg(value_name = "JSON|-", allow_hyphen_values = true)]
-        arguments: Option<String>,
-    },
-    /// Show the tools of the current configuration and their size in tokens
-    Tools {
-        /// Print the result of tools/list
-        #[arg(long)]
-        json: bool,
-    },
-    /// Serve MCP over HTTP, at /mcp
-    #[command(after_help = HTTP_ENVIRONMENT)]
-    Http {
-        /// Address to listen on [default: 127.0.0.1:3000]
-        #[arg(long, value_name = "ADDR")]
-        listen: Option<String>,
-        /// Allowed values of the Host header, comma-separated [default: loopback names]
-        #[arg(long, value_name = "LIST")]
-        allowed_hosts: Option<String>,
-        /// Allowed values of the Origin header, comma-separated [default: loopback origins]
-        #[arg(long, value_name = "LIST")]
-        allowed_origins: Option<String>,
-    },
-    /// Serve a sandbox of the Exa API with synthetic data
-    #[cfg(feature = "sandbox")]
-    Sandbox {
-        /// Address to listen on
-        #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
-        listen: String,
-    },
-    /// Write typed modules that call the tools, for agents that write code
-    #[cfg(feature = "sdk")]
-    Sdk {
-        /// The language
-        #[arg(long, value_enum)]
-        lang: sdk::SdkLanguage,
-        /// Directory to write to; created if it does not exist
-        #[arg(long, value_name = "DIR")]
-        out: std::path::PathBuf,
-        /// Write to a directory that contains other files; files with the same name are replaced
-        #[arg(long)]
-        force: bool,
-    },
-    /// Check the health of a running HTTP server; exit code 0 if it is healthy
-    Health {
-        /// Address of the server [default: EXA_MCP_LISTEN, or 127.0.0.1:3000]
-        #[arg(long, value_name = "ADDR")]
-        address: Option<String>,
-    },
-    /// Check key, network, store and configuration
-    Doctor,
-    /// Print completions for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-}
+/// The exit code of a call whose work did not end in time.
+const TIMED_OUT: u8 = 3;
+/// The exit code of a command that was interrupted with Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 /// A failed command.
 pub(super) struct Failure {
@@ -201,6 +66,14 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Creates the failure of a command that was made.
+    fn failed(text: impl std::fmt::Display) -> Self {
+        Self {
+            text: format!("error: {text}"),
+            code: FAILED,
+        }
+    }
+
     /// Creates the failure of an invalid command.
     fn usage(text: impl std::fmt::Display) -> Self {
         Self {
@@ -214,18 +87,18 @@ impl Failure {
 pub fn main() -> ExitCode {
     // Clients start the server without arguments, and parsing even none takes a fifth of the start-up time.
     let parsed = match std::env::args_os().len() {
-        0 | 1 => Ok(Arguments::default()),
-        _ => Arguments::try_parse(),
+        0 | 1 => Ok(Invocation::default()),
+        _ => arguments::parse(),
     };
-    let arguments = match parsed {
-        Ok(arguments) => arguments,
+    let invocation = match parsed {
+        Ok(invocation) => invocation,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(USAGE);
             let _ = error.print();
             return ExitCode::from(code);
         }
     };
-    match run(arguments) {
+    match run(invocation) {
         Ok(text) if text.is_empty() => ExitCode::SUCCESS,
         Ok(text) => print(&text),
         Err(failure) => {
@@ -236,47 +109,64 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs a command and returns the text to print.
-fn run(arguments: Arguments) -> Result<String, Failure> {
-    match arguments.command {
-        Some(Command::Operations { name, json }) => {
-            return match name {
-                Some(name) => operations::single(&name, json).map_err(Failure::usage),
-                None if json => Ok(operations::json()),
-                None => Ok(operations::table()),
-            };
-        }
-        Some(Command::Completions { shell }) => return Ok(completions(shell)),
-        #[cfg(feature = "sdk")]
-        Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
-        _ => {}
+fn run(invocation: Invocation) -> Result<String, Failure> {
+    if let Some(result) = run_offline(&invocation) {
+        return result;
     }
-    let source = SettingsSource::find(arguments.config.as_deref()).map_err(Failure::usage)?;
-    run_configured(arguments, &source).map_err(|failure| Failure {
+    let config = invocation.globals.config.as_deref();
+    let source = SettingsSource::find(config).map_err(Failure::usage)?;
+    run_configured(invocation, &source).map_err(|failure| Failure {
         text: source.with_origins(failure.text),
         code: failure.code,
     })
 }
 
+/// Runs a command that depends on no settings; `None` for all others.
+fn run_offline(invocation: &Invocation) -> Option<Result<String, Failure>> {
+    let config = invocation.globals.config.as_deref();
+    Some(match invocation.command.as_ref()? {
+        Command::Operations { name, json } => match name {
+            Some(name) => operations::single(name, *json).map_err(Failure::usage),
+            None if *json => Ok(operations::json()),
+            None => Ok(operations::table()),
+        },
+        Command::Call {
+            operation,
+            help: true,
+            ..
+        } => match operation {
+            Some(name) => operations::single(name, false).map_err(Failure::usage),
+            None => Ok(manual::call_help()),
+        },
+        Command::Completions { shell } => Ok(manual::completions(*shell)),
+        Command::Man { out } => manual::write(out.as_deref()),
+        Command::Capabilities => Ok(capabilities::json()),
+        Command::Config(action) => config_command::run(action, config),
+        Command::Install(install) => install::run(install, &invocation.globals.common_flags()),
+        #[cfg(feature = "sdk")]
+        Command::Sdk { lang, out, force } => sdk::run(*lang, out, *force),
+        _ => return None,
+    })
+}
+
 /// Runs a command that depends on the settings.
-fn run_configured(arguments: Arguments, source: &SettingsSource) -> Result<String, Failure> {
+fn run_configured(invocation: Invocation, source: &SettingsSource) -> Result<String, Failure> {
     let level = source.text("EXA_MCP_LOG_LEVEL");
     let debug = source.text("EXA_MCP_DEBUG");
-    logging::start(level.as_deref(), debug.as_deref()).map_err(Failure::usage)?;
+    let format = source.text("EXA_MCP_LOG_FORMAT");
+    let started = logging::start(level.as_deref(), debug.as_deref(), format.as_deref());
+    started.map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
     // The doctor reports the warning itself.
-    let doctor = matches!(arguments.command, Some(Command::Doctor));
+    let doctor = matches!(invocation.command, Some(Command::Doctor));
     if let Some(warning) = warning.filter(|_| !doctor) {
         tracing::warn!("{warning}");
     }
-    let runtime = runtime(&arguments.command).map_err(Failure::usage)?;
-    #[cfg(feature = "sandbox")]
-    let sandbox = arguments.sandbox;
-    #[cfg(not(feature = "sandbox"))]
-    let sandbox = false;
-    let Arguments { tools, command, .. } = arguments;
+    let runtime = runtime(&invocation.command).map_err(Failure::usage)?;
+    let Invocation { globals, command } = invocation;
     let work = match command {
-        None => run_stdio(source, tools, sandbox),
-        Some(command) => run_command(command, source, tools, sandbox),
+        None => run_stdio(source, globals),
+        Some(command) => run_command(command, source, globals),
     };
     let result = runtime.block_on(work);
     // A short timeout, because a thread may be blocked reading from a terminal. Dropped tasks log what continues
@@ -294,9 +184,9 @@ type CommandFuture<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failu
 
 /// Serves the client that started the program over stdio.
 #[inline(never)]
-fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> CommandFuture<'_> {
+fn run_stdio(source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
     Box::pin(async move {
-        let settings = settings(source, tools.as_deref(), sandbox).await?;
+        let settings = settings(source, &globals, SandboxState::New).await?;
         let executor = executor(&settings)?;
         let account = local_account(&settings.local_limits, settings.budgets, executor.store());
         let Some(account) = account else {
@@ -315,49 +205,80 @@ fn run_stdio(source: &SettingsSource, tools: Option<String>, sandbox: bool) -> C
 
 /// Runs a command other than the stdio server.
 #[inline(never)]
-fn run_command(
-    command: Command,
-    source: &SettingsSource,
-    tools: Option<String>,
-    sandbox: bool,
-) -> CommandFuture<'_> {
+fn run_command(command: Command, source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
     Box::pin(async move {
+        let terminal = Terminal::detect(globals.color.unwrap_or_default());
         // Awaited by the commands that need the settings.
-        let settings = settings(source, tools.as_deref(), sandbox);
+        let settings = || settings(source, &globals, SandboxState::New);
+        let with_login = || login_settings(source, &globals);
         match command {
             #[cfg(feature = "sandbox")]
             Command::Sandbox { listen } => {
-                let served = sandbox::serve(&listen).await;
+                let served = sandbox::serve(&http::address(&listen)).await;
                 served.map(|()| String::new()).map_err(Failure::usage)
             }
             Command::Health { address } => health::check(address.as_deref(), source).await,
             Command::Call {
                 operation,
                 arguments,
-            } => call::run(&settings.await?, &operation, arguments.as_deref()).await,
-            Command::Tools { json: true } => Ok(tools::json(&executor(&settings.await?)?)),
-            Command::Tools { json: false } => Ok(tools::table(&executor(&settings.await?)?)),
-            Command::Doctor => doctor_result(doctor::run(&settings.await?, source).await),
+                options,
+                output,
+                ..
+            } => {
+                let operation = operation.as_deref().unwrap_or_default();
+                let operation = call::find_operation(operation)?;
+                let schema = crate::operations::input_schema(operation);
+                let request = Request {
+                    operation,
+                    arguments: call::parse_arguments(&arguments, schema)?,
+                    options,
+                    output,
+                    plan: None,
+                };
+                call::run(&with_login().await?, &terminal, request).await
+            }
+            Command::Plan(plan) => {
+                let request = plan.into_request()?;
+                call::run(&with_login().await?, &terminal, request).await
+            }
+            Command::Batch(BatchAction::Run(options)) => {
+                batch::run(&with_login().await?, &terminal, options).await
+            }
+            Command::Login { browser, no_check } => {
+                login::login(&settings().await?, browser, no_check).await
+            }
+            Command::Logout => login::logout(),
+            Command::Whoami => login::whoami(&with_login().await?, &terminal).await,
+            Command::Tools { json: true } => Ok(tools::json(&executor(&settings().await?)?)),
+            Command::Tools { json: false } => Ok(tools::table(&executor(&settings().await?)?)),
+            Command::Doctor => doctor_result(doctor::run(&with_login().await?, source).await),
             Command::Http {
                 listen,
                 allowed_hosts,
                 allowed_origins,
             } => {
-                let mut settings = settings.await?;
+                let mut settings = settings().await?;
                 settings.share_tasks(source).map_err(Failure::usage)?;
                 let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
                 http.hosts = allowed_hosts.or(http.hosts);
                 http.origins = allowed_origins.or(http.origins);
                 let listen = listen.or_else(|| http.listen.clone());
-                let listen = listen.as_deref().unwrap_or(DEFAULT_ADDRESS);
-                http::serve(settings, http, listen, sandbox).await
+                let listen = http::address(listen.as_deref().unwrap_or(DEFAULT_ADDRESS));
+                http::serve(settings, http, &listen, globals.uses_sandbox()).await
             }
             // These commands ran before the settings were read.
-            Command::Operations { .. } | Command::Completions { .. } => Ok(String::new()),
-            #[cfg(feature = "sdk")]
-            Command::Sdk { .. } => Ok(String::new()),
+            _ => Ok(String::new()),
         }
     })
+}
+
+/// Reads the settings for a command of this user, with the key that `login` stored if no other is set.
+async fn login_settings(source: &SettingsSource, globals: &Globals) -> Result<Settings, Failure> {
+    let mut settings = settings(source, globals, SandboxState::OfSession).await?;
+    if settings.key.is_none() && !settings.exa.no_network {
+        settings.key = keychain::read();
+    }
+    Ok(settings)
 }
 
 /// Converts the results of the doctor.
@@ -370,29 +291,63 @@ fn doctor_result((text, is_well): (String, bool)) -> Result<String, Failure> {
     Err(Failure { text, code: FAILED })
 }
 
+/// The state of an embedded sandbox, if no file is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SandboxState {
+    /// A new one for this process.
+    New,
+    /// The one that the commands of a session share.
+    OfSession,
+}
+
 /// Reads the settings, and starts an embedded sandbox if requested.
 async fn settings(
     source: &SettingsSource,
-    tools: Option<&str>,
-    sandbox: bool,
+    globals: &Globals,
+    state: SandboxState,
 ) -> Result<Settings, Failure> {
-    let mut settings = Settings::read(source, tools).map_err(Failure::usage)?;
-    if sandbox {
-        start_sandbox(&mut settings).await?;
+    let settings = Settings::read(source, globals.tools.as_deref());
+    let mut settings = settings.map_err(Failure::usage)?;
+    if globals.uses_sandbox() {
+        start_sandbox(&mut settings, globals, state).await?;
     }
     Ok(settings)
+}
+
+impl Globals {
+    /// Returns whether an embedded sandbox is used instead of Exa.
+    fn uses_sandbox(&self) -> bool {
+        #[cfg(feature = "sandbox")]
+        return self.sandbox.is_some();
+        #[cfg(not(feature = "sandbox"))]
+        false
+    }
 }
 
 /// Starts an embedded sandbox.
 #[cfg(feature = "sandbox")]
 #[inline(never)]
-fn start_sandbox(settings: &mut Settings) -> CommandFuture<'_, ()> {
-    Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
+fn start_sandbox<'a>(
+    settings: &'a mut Settings,
+    globals: &'a Globals,
+    state: SandboxState,
+) -> CommandFuture<'a, ()> {
+    let file = globals.sandbox.as_deref();
+    let file = file.filter(|file| !file.is_empty());
+    let journal = match (file, state) {
+        (Some(file), _) => Some(std::path::PathBuf::from(file)),
+        (None, SandboxState::OfSession) => sandbox_session::file(),
+        (None, SandboxState::New) => None,
+    };
+    Box::pin(async move {
+        let embedded = sandbox::embed(settings, journal).await;
+        embedded.map_err(Failure::usage)
+    })
 }
 
 /// Does nothing, because the sandbox cannot be requested without the feature.
 #[cfg(not(feature = "sandbox"))]
-async fn start_sandbox(_settings: &mut Settings) -> Result<(), Failure> {
+async fn start_sandbox(_: &mut Settings, _: &Globals, _: SandboxState) -> Result<(), Failure> {
     Ok(())
 }
 
@@ -418,17 +373,6 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
     Ok(executor
         .with_task_limits(settings.tasks)
         .with_prompt_policy(settings.prompt_policy))
-}
-
-fn completions(shell: clap_complete::Shell) -> String {
-    let mut text = Vec::new();
-    clap_complete::generate(
-        shell,
-        &mut Arguments::command(),
-        "exa-mcp-server",
-        &mut text,
-    );
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Resolves when the process receives a termination signal.
@@ -463,6 +407,12 @@ fn print(text: &str) -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+/// Writes a part of a text to standard output at once.
+fn print_part(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn print_stderr(text: &str) {

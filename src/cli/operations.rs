@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::operations::price::cost_in_words;
-use crate::operations::{all, find, nearest};
+use crate::operations::validation::shape_at;
+use crate::operations::{all, find, input_schema, nearest};
 use exa_mcp_model::Operation;
 
 /// Returns the operations as a table.
@@ -42,16 +43,53 @@ pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
     } else {
         ""
     };
+    let example = crate::operations::example(operation);
     Ok(format!(
-        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n\nArguments as JSON Schema: \
-         exa-mcp-server operations {} --json",
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  exa-mcp-server call {} '{example}'\n\n\
+         Arguments as JSON Schema: exa-mcp-server operations {} --json",
         operation.signature,
         operation.description,
         operation.method,
         operation.path,
         cost_in_words(operation),
+        arguments(operation),
+        operation.name,
         operation.name,
     ))
+}
+
+/// Returns the arguments with their types, values and defaults.
+fn arguments(operation: &'static Operation) -> String {
+    let mut text = String::new();
+    let schema: &Value = input_schema(operation);
+    for argument in operation.arguments {
+        let shape = shape_at(schema, &[argument.name]).unwrap_or_default();
+        let mut facts = vec![if shape.types.is_empty() {
+            "any".to_owned()
+        } else {
+            shape.types.join(" or ")
+        }];
+        if argument.required {
+            facts.push("required".to_owned());
+        }
+        if let Some(default) = &shape.default {
+            facts.push(format!("default {default}"));
+        }
+        text += &format!("\n  {} ({})", argument.name, facts.join(", "));
+        if !shape.values.is_empty() {
+            let values = shape.values.iter();
+            let values =
+                values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
+            text += &format!("\n      values: {}", values.collect::<Vec<_>>().join(", "));
+        }
+        if let Some(description) = &shape.description {
+            text += &format!("\n      {description}");
+        }
+    }
+    if text.is_empty() {
+        return "\nIt has no arguments.\n".to_owned();
+    }
+    format!("\nArguments:{text}\n")
 }
 
 /// Returns the operations as JSON.

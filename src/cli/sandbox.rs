@@ -1,5 +1,7 @@
 //! The Exa sandbox: as a separate server, or embedded in another command.
 
+use std::path::PathBuf;
+
 use exa_mcp_sandbox::{OperationSpec, Options, Sandbox};
 use tokio::net::TcpListener;
 use url::Url;
@@ -19,6 +21,14 @@ pub(super) enum SandboxError {
     Listen {
         /// The address.
         address: String,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// The file with the state cannot be used.
+    #[error("the state of the sandbox cannot be stored in {path}: {source}")]
+    Journal {
+        /// The file.
+        path: PathBuf,
         /// The error of the system.
         source: std::io::Error,
     },
@@ -44,8 +54,12 @@ pub(super) async fn serve(address: &str) -> Result<(), SandboxError> {
     })
 }
 
-/// Starts a sandbox in this process and points the settings at it.
-pub(super) async fn embed(settings: &mut Settings) -> Result<(), SandboxError> {
+/// Starts a sandbox in this process and points the settings at it. With a journal, it continues with the state of
+/// earlier commands.
+pub(super) async fn embed(
+    settings: &mut Settings,
+    journal: Option<PathBuf>,
+) -> Result<(), SandboxError> {
     let listener = listen("127.0.0.1:0").await?;
     let url = listener
         .local_addr()
@@ -56,7 +70,13 @@ pub(super) async fn embed(settings: &mut Settings) -> Result<(), SandboxError> {
     settings.key = ApiKey::new("sandbox-key").ok();
     settings.more_keys.clear();
     settings.service_key = ApiKey::of_kind(KeyKind::Service, "sandbox-service-key").ok();
+    // The sandbox is not a network.
+    settings.exa.no_network = false;
     let sandbox = Sandbox::new(specs(), options())?;
+    if let Some(path) = journal {
+        let replayed = sandbox.with_journal(&path).await;
+        replayed.map_err(|source| SandboxError::Journal { path, source })?;
+    }
     tokio::spawn(sandbox.serve(listener, std::future::pending()));
     Ok(())
 }

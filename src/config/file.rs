@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use toml::de::{DeTable, DeValue};
 
+use super::default_arguments::{self, DEFAULTS};
 use super::secret_files::SecretFileError;
 use super::setting::{Setting, ValueType, by_key, suggest_key};
 
@@ -20,6 +21,8 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     /// The settings by environment variable.
     values: BTreeMap<&'static str, FileSetting>,
+    /// Default arguments of operations, by operation.
+    default_arguments: Map<String, Json>,
     /// Whether every user of this machine can read or write it.
     world_accessible: bool,
 }
@@ -115,19 +118,37 @@ impl ConfigFile {
                 path: path.to_owned(),
             });
         }
-        let values = parse(&bytes).map_err(|problems| ConfigFileError::Invalid {
-            path: path.to_owned(),
-            problems,
-        })?;
+        let (values, default_arguments) =
+            parse(&bytes).map_err(|problems| ConfigFileError::Invalid {
+                path: path.to_owned(),
+                problems,
+            })?;
         Ok(Self {
             path: path.to_owned(),
             values,
+            default_arguments,
             world_accessible,
         })
     }
 
+    /// Checks the content of a file.
+    pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
+        let problems = parse(bytes).err().unwrap_or_default();
+        let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
+        if texts.is_empty() {
+            Ok(())
+        } else {
+            Err(texts.join("; "))
+        }
+    }
+
+    /// Returns the default arguments of operations, by operation.
+    pub(crate) fn default_arguments(&self) -> &Map<String, Json> {
+        &self.default_arguments
+    }
+
     /// Returns the value of a setting, unless it is blank.
-    pub(super) fn text(&self, variable: &str) -> Option<&str> {
+    pub(crate) fn text(&self, variable: &str) -> Option<&str> {
         self.as_written(variable)
             .filter(|text| !text.trim().is_empty())
     }
@@ -169,8 +190,11 @@ fn is_world_accessible(_: &File) -> bool {
     false
 }
 
+/// The settings by environment variable, and the default arguments by operation.
+type Parsed = (BTreeMap<&'static str, FileSetting>, Map<String, Json>);
+
 /// Parses all settings of a file, or returns all problems.
-fn parse(bytes: &[u8]) -> Result<BTreeMap<&'static str, FileSetting>, Vec<ConfigProblem>> {
+fn parse(bytes: &[u8]) -> Result<Parsed, Vec<ConfigProblem>> {
     let line_of = |offset: usize| {
         let before = bytes.get(..offset).unwrap_or(bytes);
         before.iter().filter(|byte| **byte == b'\n').count() + 1
@@ -190,8 +214,19 @@ fn parse(bytes: &[u8]) -> Result<BTreeMap<&'static str, FileSetting>, Vec<Config
         )]
     })?;
     let (mut values, mut problems) = (BTreeMap::new(), Vec::new());
+    let mut default_arguments = Map::new();
     for (key, value) in table.get_ref() {
         let offset = key.span().start;
+        if key.get_ref() == DEFAULTS {
+            match to_json(value.get_ref()).map_or_else(
+                || Err(format!("`{DEFAULTS}` must be a table without dates")),
+                default_arguments::read,
+            ) {
+                Ok(found) => default_arguments = found,
+                Err(text) => problems.push(problem(offset, text)),
+            }
+            continue;
+        }
         match parse_setting(key.get_ref(), value.get_ref()) {
             Ok((setting, text)) => {
                 let line = line_of(offset);
@@ -209,7 +244,7 @@ fn parse(bytes: &[u8]) -> Result<BTreeMap<&'static str, FileSetting>, Vec<Config
     }
     problems.sort_by_key(|problem| problem.line);
     if problems.is_empty() {
-        Ok(values)
+        Ok((values, default_arguments))
     } else {
         Err(problems)
     }

@@ -11,7 +11,7 @@ const DOCUMENTATION: &str = include_str!("../../docs/configuration.md");
 #[track_caller]
 fn read(text: &str) -> BTreeMap<&'static str, String> {
     let values = parse(text.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let values = values.into_iter();
+    let values = values.0.into_iter();
     values.map(|(name, entry)| (name, entry.text)).collect()
 }
 

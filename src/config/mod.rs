@@ -1,5 +1,6 @@
 //! Settings from the command line, the environment and the configuration file.
 
+mod default_arguments;
 mod file;
 pub(crate) mod http;
 mod secret_files;
@@ -8,6 +9,8 @@ mod source;
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::{Map, Value};
 
 use crate::operations::spend::Unlimited;
 use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
@@ -18,16 +21,14 @@ use exa_mcp_exa_client::{ApiKey, ConfigError, ExaConfig, ExaHttp, KeyKind, KeyOw
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
-#[cfg(test)]
-pub(crate) use setting::SETTINGS;
-pub(crate) use source::SettingsSource;
-pub(crate) use source::default_path;
+pub(crate) use setting::{SETTINGS, Setting, ValueType, by_key as setting_by_key, suggest_key};
+pub(crate) use source::{SettingsSource, cache_directory, default_path, user_directory};
 
 /// The default tool set.
 const DEFAULT_TOOLS: &str = "default";
 
 /// The settings of the program.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// The first Exa API key, if there is one.
     pub key: Option<ApiKey>,
@@ -57,6 +58,8 @@ pub(crate) struct Settings {
     pub local_limits: TokenLimits,
     /// What happens when budgets cannot be enforced.
     pub budgets: BudgetPolicy,
+    /// Default arguments of operations, by operation, for the command line.
+    pub default_arguments: Map<String, Value>,
 }
 
 /// An invalid setting.
@@ -123,15 +126,28 @@ impl Settings {
         source: &SettingsSource,
         tools: Option<&str>,
     ) -> Result<Self, SettingsError> {
-        let mut keys = keys(source)?.into_iter();
+        let no_network = source.boolean("EXA_MCP_NO_NETWORK")?;
+        // Without a network, no key is even read.
+        let keys = if no_network {
+            Vec::new()
+        } else {
+            keys(source)?
+        };
+        let mut keys = keys.into_iter();
         let exa = ExaConfig::from_env_or(|variable| source.in_file(variable));
-        let exa = exa.map_err(|source| SettingsError::Variable {
+        let mut exa = exa.map_err(|source| SettingsError::Variable {
             variable: match source {
                 ConfigError::BaseUrl(kind, _) => kind.base_url_variable(),
                 _ => KeyKind::Api.base_url_variable(),
             },
             source,
         })?;
+        exa.no_network = no_network;
+        let service_key = if no_network {
+            None
+        } else {
+            service_key(source)?
+        };
         let tools = tools
             .map(str::to_owned)
             .or_else(|| source.text("ENABLED_TOOLS"))
@@ -145,7 +161,7 @@ impl Settings {
         Ok(Self {
             key: keys.next(),
             more_keys: keys.collect(),
-            service_key: service_key(source)?,
+            service_key,
             rate: rate.filter(|rate| *rate > 0),
             key_owner: KeyOwner::User,
             exa,
@@ -157,6 +173,10 @@ impl Settings {
             prompt_policy: prompt_policy(source)?,
             local_limits: local_limits(source)?,
             budgets: budget_policy(source)?,
+            default_arguments: source
+                .file()
+                .map(|file| file.default_arguments().clone())
+                .unwrap_or_default(),
         })
     }
 
@@ -271,11 +291,20 @@ fn budget_policy(source: &SettingsSource) -> Result<BudgetPolicy, SettingsError>
     })
 }
 
-/// Returns an environment variable that is not blank.
+/// Returns an environment variable that is not blank. Clients pass on a reference such as `${EXA_API_KEY}` as it is if
+/// their own environment lacks the variable, so that counts as blank too.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
-        .filter(|value| !value.trim().is_empty())
+        .filter(|value| !value.trim().is_empty() && !is_reference(value.trim(), name))
+}
+
+/// Returns whether a value is a reference to the variable itself, in the syntax of some client.
+fn is_reference(value: &str, name: &str) -> bool {
+    let inner = value.strip_prefix('$').unwrap_or_default();
+    let braced = inner.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let inner = braced.unwrap_or(inner);
+    inner.strip_prefix("env:").unwrap_or(inner) == name
 }
 
 fn service_key(source: &SettingsSource) -> Result<Option<ApiKey>, SettingsError> {

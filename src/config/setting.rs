@@ -68,7 +68,7 @@ const fn secret(variable: &'static str, key: &'static str, value_type: ValueType
 }
 
 /// All settings, in the order of the documentation.
-pub(crate) const SETTINGS: [Setting; 46] = [
+pub(crate) const SETTINGS: [Setting; 48] = [
     secret("EXA_API_KEY", "exa_api_key", ValueType::Text),
     secret("EXA_API_KEYS", "exa_api_keys", ValueType::List),
     secret("EXA_SERVICE_KEY", "exa_service_key", ValueType::Text),
@@ -129,6 +129,8 @@ pub(crate) const SETTINGS: [Setting; 46] = [
     ),
     public("EXA_MCP_LOG_LEVEL", "log_level", ValueType::Text),
     public("EXA_MCP_DEBUG", "debug", ValueType::Boolean),
+    public("EXA_MCP_LOG_FORMAT", "log_format", ValueType::Text),
+    public("EXA_MCP_NO_NETWORK", "no_network", ValueType::Boolean),
     public("EXA_MCP_LISTEN", "listen", ValueType::Text),
     secret("MCP_AUTH_TOKEN", "mcp_auth_token", ValueType::Text),
     secret("USER_TOKENS", "user_tokens", ValueType::List),
@@ -221,7 +223,7 @@ pub(super) fn overriding_variables(variable: &str) -> impl Iterator<Item = &'sta
 }
 
 /// Returns the key that was probably meant.
-pub(super) fn suggest_key(key: &str) -> Option<&'static str> {
+pub(crate) fn suggest_key(key: &str) -> Option<&'static str> {
     let normalized = key.to_ascii_lowercase().replace('-', "_");
     let normalized = normalized.strip_prefix("exa_mcp_").unwrap_or(&normalized);
     similar_names::most_similar(

@@ -156,15 +156,28 @@ pub(crate) fn default_path() -> Option<PathBuf> {
     Some(directory.join("config.toml"))
 }
 
+/// Returns the directory for configuration of the user.
 #[cfg(not(windows))]
-fn user_directory() -> Option<PathBuf> {
+pub(crate) fn user_directory() -> Option<PathBuf> {
     let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from);
     // The XDG specification says to ignore relative paths.
     let directory = directory.filter(|path| path.is_absolute());
     directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))
 }
 
+/// Returns the directory for configuration of the user.
 #[cfg(windows)]
-fn user_directory() -> Option<PathBuf> {
+pub(crate) fn user_directory() -> Option<PathBuf> {
     variable("APPDATA").map(PathBuf::from)
+}
+
+/// Returns the directory for files of this program that may be deleted.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
+    let directory = variable("XDG_CACHE_HOME").map(PathBuf::from);
+    let directory = directory.filter(|path| path.is_absolute());
+    #[cfg(windows)]
+    let home = || Some(PathBuf::from(variable("LOCALAPPDATA")?));
+    #[cfg(not(windows))]
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".cache"));
+    Some(directory.or_else(home)?.join(env!("CARGO_PKG_NAME")))
 }

@@ -30,6 +30,7 @@ use super::{
     pagination::{PAGE_SIZE, page},
     prompts, request, resources,
     scope::RequestScope,
+    skills::{self, SkillMethod},
     subscriptions::{self, ExpectedWatches, Subscriptions},
     tasks,
     tool_calls::AdmittedCall,
@@ -234,7 +235,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             Err(exceeded) => {
                 tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
                 let error = Box::new(ToolError::LimitExceeded(Box::new(exceeded)));
-                let outcome = ToolOutcome::Failure(error);
+                let outcome = ToolOutcome::Failure(error.into());
                 scope.record_usage(&request.name, Some(&outcome)).await;
                 return Ok(protocol.call_result(outcome.into_content(&[])).into());
             }
@@ -258,6 +259,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<CustomResult, ErrorData> {
         if let Some(method) = request::strip_prefix(&request.method) {
             request.method = method.to_owned();
+        }
+        if let Some(method) = SkillMethod::from_name(&request.method) {
+            let params = request.params.as_ref();
+            let protocol = McpVersion::declared(params).unwrap_or(request_version(&context));
+            return method.serve(&protocol, params).map(CustomResult::new);
         }
         let protocol = self.legacy_version(&request, &context)?;
         let scope = self.scope(&context.extensions);
@@ -345,13 +351,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("resources/list")?;
         let (owner, cursor) = (scope.owner.identity().clone(), cursor(request));
-        resources::list(
-            &resources,
-            &owner,
-            &request_version(&context),
-            cursor.as_deref(),
-        )
-        .await
+        let protocol = request_version(&context);
+        let mut list = resources::list(&resources, &owner, &protocol, cursor.as_deref()).await?;
+        if list.next_cursor.is_none() {
+            list.resources.extend(skills::resources(&protocol));
+        }
+        Ok(list)
     }
 
     async fn list_resource_templates(
@@ -370,9 +375,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let protocol = request_version(&context);
+        if skills::is_skill_uri(&request.uri) {
+            return skills::read(&protocol, &request.uri).map(Into::into);
+        }
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("resources/read")?;
-        let protocol = request_version(&context);
         Box::pin(self.require_key(&scope, &context, &protocol, &request.uri)).await?;
         let (listener, log) = self.log.for_request(&context, &protocol)?;
         let owner = scope.owner.identity().clone();

@@ -16,6 +16,7 @@ pub(crate) mod request;
 mod resources;
 mod scope;
 mod server;
+mod skills;
 mod subscriptions;
 mod tasks;
 mod tool_calls;

@@ -36,13 +36,16 @@ use exa_mcp_model::Identity;
 const MAX_ID: usize = 64;
 
 /// Methods that reach the handler as custom requests.
-const CUSTOM_METHODS: [&str; 6] = [
+const CUSTOM_METHODS: [&str; 9] = [
     "tools/call",
     "tools/list",
     "tasks/get",
     "tasks/result",
     "tasks/list",
     "tasks/cancel",
+    "skills/list",
+    "skills/get",
+    "resources/directory/read",
 ];
 
 /// A handler that traces its requests.

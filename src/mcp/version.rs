@@ -10,6 +10,8 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::pagination::Page;
+use super::request::declared_version;
+use super::skills;
 use crate::tools::{ResourceLink, ToolContent, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
@@ -34,6 +36,15 @@ impl McpVersion {
     /// Wraps a version; the default is the newest with a handshake.
     pub(super) fn new(version: Option<ProtocolVersion>) -> Self {
         Self(version.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE))
+    }
+
+    /// Returns the version that the parameters of a request declare, if it is known. rmcp does not read that of custom
+    /// requests.
+    pub(super) fn declared(params: Option<&Value>) -> Option<Self> {
+        let declared = declared_version(params)?.as_str()?;
+        let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+        let version = known.find(|version| version.as_str() == declared);
+        version.cloned().map(Self)
     }
 
     /// There is no handshake: every request declares its version, and every result its type.
@@ -123,6 +134,13 @@ impl McpVersion {
             capabilities.resources = Some(resources);
             capabilities.prompts = Some(prompts);
             capabilities.completions = self.supports_annotations().then(JsonObject::new);
+        }
+        if resources && self.supports_titles() {
+            let skills = (skills::EXTENSION_ID.to_owned(), skills::settings());
+            capabilities
+                .extensions
+                .get_or_insert_default()
+                .extend([skills]);
         }
         if tasks && self.supports_tasks() {
             let extension = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{input_schema, validation};
+use super::{OperationError, input_schema, validation};
+use exa_mcp_exa_client::CallError;
 use exa_mcp_model::Operation;
 
 /// Corrects and validates the arguments of a call.
@@ -22,8 +23,24 @@ pub(super) fn validate(
     validation::validate(&spec, arguments)
 }
 
+/// Converts the error of a request. Problems that were found when it was built are invalid arguments.
+pub(super) fn call_error(operation: &'static Operation, error: CallError) -> OperationError {
+    match error {
+        CallError::Exa(error) => OperationError::Exa(Box::new(error)),
+        CallError::Limit(exceeded) => OperationError::Limit(exceeded),
+        CallError::Arguments(error) => {
+            let problem = |message| validation::ArgumentProblem {
+                path: error.argument.to_owned(),
+                message,
+            };
+            let problems = error.problems.into_iter().map(problem).collect();
+            OperationError::Arguments(Box::new(validation_error(operation, problems)))
+        }
+    }
+}
+
 /// Returns the error for problems that were found after validation, when the request was built.
-pub(super) fn validation_error(
+fn validation_error(
     operation: &'static Operation,
     problems: Vec<validation::ArgumentProblem>,
 ) -> validation::ValidationError {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio::time::sleep;
 
-use super::call_arguments::{validate, validation_error};
+use super::call_arguments::{call_error, validate};
 use super::call_log::{AbandonedCallLog, log, log_if_slow, span_outcome};
 use super::price::{self, CostSource};
 use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
@@ -247,20 +247,7 @@ impl OperationExecutor {
                     ..call
                 })
             }
-            Err(CallError::Exa(error)) => Err(OperationError::Exa(Box::new(error))),
-            Err(CallError::Limit(exceeded)) => Err(OperationError::Limit(exceeded)),
-            Err(CallError::Arguments(error)) => {
-                let problems = error
-                    .problems
-                    .into_iter()
-                    .map(|message| validation::ArgumentProblem {
-                        path: error.argument.to_owned(),
-                        message,
-                    })
-                    .collect();
-                let error = validation_error(operation, problems);
-                Err(OperationError::Arguments(Box::new(error)))
-            }
+            Err(error) => Err(call_error(operation, error)),
         }
     }
 
@@ -271,6 +258,8 @@ impl OperationExecutor {
         arguments: &Map<String, Value>,
         progress: &ProgressReporter,
     ) -> Result<(ApiKey, Result<CompletedCall, CallError>), OperationError> {
+        // Refused before a key is read.
+        self.check_network()?;
         if operation.api.key == KeyKind::Service {
             return self
                 .call_with_service_key(operation, arguments, progress)

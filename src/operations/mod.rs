@@ -5,9 +5,11 @@
 mod call_arguments;
 mod call_log;
 pub mod client;
+mod download;
 mod executor;
 mod import;
 mod pagination;
+mod preview;
 pub mod price;
 mod progress;
 mod registry;
@@ -32,7 +34,7 @@ pub(crate) use pagination::{PagedCall, PagingStop};
 pub use progress::{ProgressReporter, ProgressUpdate};
 pub use registry::{all, find};
 pub(crate) use registry::{closest, input_schema, nearest};
-pub(crate) use remote_job::{JobMatches, JobSearchError, PollOutcome, RemoteJob};
+pub(crate) use remote_job::{JobMatches, JobSearchError, JobState, PollOutcome, RemoteJob};
 
 /// Returns minimal valid arguments for an operation.
 pub(crate) fn example(operation: &'static Operation) -> Value {

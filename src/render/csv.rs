@@ -19,14 +19,14 @@ pub(super) fn push_rows(out: &mut String, results: &[ShapedResult]) {
     out.push('#');
     for column in &columns {
         out.push(',');
-        push_cell(out, column);
+        push_csv_cell(out, column);
     }
     for (result, row) in results.iter().zip(&rows) {
         out.push_str(&format!("\n{}", result.index + 1));
         for column in &columns {
             out.push(',');
             if let Some((_, text)) = row.iter().find(|(name, _)| name == column) {
-                push_cell(out, text);
+                push_csv_cell(out, text);
             }
         }
     }
@@ -37,14 +37,19 @@ pub(super) fn push_row(out: &mut String, result: &ShapedResult) {
     out.push_str(&(result.index + 1).to_string());
     for (_, text) in cells(result) {
         out.push(',');
-        push_cell(out, &text);
+        push_csv_cell(out, &text);
     }
 }
 
 /// Returns the columns of a result and their texts.
 fn cells(result: &ShapedResult) -> Vec<(String, String)> {
+    csv_cells(&result.value)
+}
+
+/// Returns the columns of a value and their texts.
+pub(crate) fn csv_cells(value: &Value) -> Vec<(String, String)> {
     let mut cells = Vec::new();
-    match &result.value {
+    match value {
         Value::Object(map) => {
             for (name, value) in map {
                 flatten(name, value, &mut cells);
@@ -57,14 +62,21 @@ fn cells(result: &ShapedResult) -> Vec<(String, String)> {
 
 /// Adds the cells of a value: the fields of an object have columns of their own.
 fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
-    let text = match value {
-        Value::Null => return,
+    match value {
+        Value::Null => {}
         Value::Object(map) => {
             for (inner, value) in map {
                 flatten(&format!("{name}.{inner}"), value, cells);
             }
-            return;
         }
+        other => cells.push((name.to_owned(), csv_text(other))),
+    }
+}
+
+/// Returns the text of a cell.
+pub(crate) fn csv_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
         Value::Array(list)
             if list
                 .iter()
@@ -73,9 +85,8 @@ fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
             value.to_string()
         }
         Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join(SEPARATOR),
-        scalar => text(scalar),
-    };
-    cells.push((name.to_owned(), text));
+        other => text(other),
+    }
 }
 
 fn text(value: &Value) -> String {
@@ -86,7 +97,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Appends a cell, in quotes if it contains a separator.
-fn push_cell(out: &mut String, text: &str) {
+pub(crate) fn push_csv_cell(out: &mut String, text: &str) {
     if text.contains([',', '"', '\n', '\r']) {
         out.push('"');
         out.push_str(&text.replace('"', "\"\""));

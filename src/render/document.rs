@@ -79,7 +79,9 @@ fn push_header(out: &mut String, header: &Header<'_>, metadata: &Map<String, Val
 
 fn push_headline(out: &mut String, header: &Header<'_>, metadata: &Map<String, Value>) {
     let input = header.input;
-    out.push_str(&format!("{}: {}", input.operation, count(header)));
+    let toolhost_operation = header.view.toolhost_operation.as_deref();
+    let operation = toolhost_operation.unwrap_or(input.operation);
+    out.push_str(&format!("{operation}: {}", count(header)));
     if let Some(cost) = metadata.get("costDollars").filter(|cost| cost.is_number()) {
         out.push_str(&format!(" · ${cost}"));
     }

@@ -10,7 +10,12 @@ pub(crate) struct Envelope {
     pub results: Vec<Value>,
     /// The fields beside the list.
     pub rest: Map<String, Value>,
+    /// The name of the list at Exa; `results` for a single object.
+    pub list: &'static str,
 }
+
+/// The name under which results are shown.
+const RESULTS: &str = "results";
 
 impl From<Value> for Envelope {
     fn from(response: Value) -> Self {
@@ -18,6 +23,7 @@ impl From<Value> for Envelope {
             Value::Array(results) => Self {
                 results,
                 rest: Map::new(),
+                list: RESULTS,
             },
             Value::Object(map) => Self::from_object(map),
             other => Self::single(other),
@@ -31,8 +37,12 @@ impl Envelope {
             |name| map.contains_key(name),
             |name| map.get(name).is_some_and(Value::is_array),
         );
-        match list.and_then(|list| map.shift_remove(list)) {
-            Some(Value::Array(results)) => Self { results, rest: map },
+        match list.and_then(|list| Some((list, map.shift_remove(list)?))) {
+            Some((list, Value::Array(results))) => Self {
+                results,
+                rest: map,
+                list,
+            },
             _ => Self::single(Value::Object(map)),
         }
     }
@@ -49,6 +59,7 @@ impl Envelope {
         Self {
             results: vec![result],
             rest,
+            list: RESULTS,
         }
     }
 }

@@ -87,9 +87,7 @@ fn is_markup(text: &str, at: usize, mark: u8) -> bool {
     match mark {
         // Between spaces, neither opens or closes an emphasis; an underscore between letters is part of a name.
         b'*' => !(is_blank(before()) && is_blank(next())),
-        b'_' => {
-            !(is_word(before()) && is_word(next())) && !(is_blank(before()) && is_blank(next()))
-        }
+        b'_' => !(is_word(before()) && is_word(next()) || is_blank(before()) && is_blank(next())),
         // At the end, the punctuation that follows the text would be escaped.
         b'\\' => next().is_none_or(|c| c.is_ascii_punctuation()),
         b'<' => next().is_some_and(|c| c.is_ascii_alphabetic() || "/!?".contains(c)),

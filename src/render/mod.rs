@@ -22,6 +22,7 @@ mod shape;
 mod text;
 mod view;
 
+pub(crate) use csv::{csv_cells, csv_text, push_csv_cell};
 pub(crate) use deprecated::add_deprecated_keys;
 pub(crate) use envelope::Envelope;
 pub(crate) use filter::{FilterStats, Filters};

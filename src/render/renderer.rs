@@ -241,7 +241,12 @@ fn write(
     let text = match view.format {
         OutputFormat::Json => {
             deprecated::add_copy(&mut metadata);
-            json::text(&metadata, &input.tool_fields, fitted)
+            json::text(
+                &metadata,
+                &input.tool_fields,
+                fitted,
+                list_name(input, view),
+            )
         }
         OutputFormat::Markdown | OutputFormat::Csv => write_document(&header, &metadata),
     };
@@ -280,11 +285,25 @@ fn finish(
     }
     Rendered {
         text,
-        structured: json::structured_content(metadata, &input.tool_fields, fitted),
+        structured: json::structured_content(
+            metadata,
+            &input.tool_fields,
+            fitted,
+            list_name(input, view),
+        ),
         links,
         format: view.format,
         stats,
         job_end: None,
+    }
+}
+
+/// Returns the name of the list of results: that of Exa in a toolhost, else the same for all operations.
+fn list_name(input: &RenderInput<'_>, view: &View) -> &'static str {
+    if view.toolhost_operation.is_some() {
+        input.envelope.list
+    } else {
+        "results"
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct View {
     pub index: Option<usize>,
     /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
+    /// The operation of a toolhost that was called. Its lists keep the names that they have at Exa.
+    pub toolhost_operation: Option<String>,
 }
 
 /// Why a result cannot be rendered with a view.
@@ -102,24 +104,26 @@ impl Default for View {
             limit: None,
             index: None,
             extract: None,
+            toolhost_operation: None,
         }
     }
 }
 
 impl View {
-    /// Parses validated options. `level` is the default of the tool; JSON, single fields and a single result
-    /// default to the full level.
+    /// Parses validated options. `level` and `format` are the defaults of the tool; JSON, single fields and a single
+    /// result default to the full level.
     pub(crate) fn parse(
         options: &Map<String, Value>,
-        level: ContentLevel,
+        (level, format): (ContentLevel, OutputFormat),
     ) -> Result<Self, ViewError> {
+        let default_format = format;
         let text = |name: &str| options.get(name).and_then(Value::as_str);
         let number = |name: &str| {
             let number = options.get(name).and_then(Value::as_u64);
             number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         let format = text("output_format").and_then(OutputFormat::from_name);
-        let format = format.unwrap_or(OutputFormat::Markdown);
+        let format = format.unwrap_or(default_format);
         let fields = options.get("fields").and_then(Value::as_array);
         let fields: Vec<String> = fields
             .into_iter()
@@ -144,6 +148,7 @@ impl View {
             limit: number("limit"),
             index,
             extract: None,
+            toolhost_operation: None,
         })
     }
 

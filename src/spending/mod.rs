@@ -11,6 +11,8 @@ pub(crate) use jobs::{check_jobs, follow_jobs};
 
 use exa_mcp_accounts::TokenLimits;
 use exa_mcp_accounts::budget::{BudgetAccount, BudgetLedger, BudgetPolicy};
+use exa_mcp_accounts::daily::Day;
+use exa_mcp_model::MicroDollars;
 use exa_mcp_store::Store;
 
 /// The account of the local user.
@@ -34,4 +36,19 @@ pub(crate) fn local_account(
     let limits = limits.clone();
     let limits = move || limits.clone();
     Some(BudgetAccount::new(&ledger, LOCAL, LOCAL, limits, None))
+}
+
+/// Returns what the local user has spent today and this month; `None` if the store fails.
+pub(crate) async fn spent_locally(store: &dyn Store) -> Option<(MicroDollars, MicroDollars)> {
+    let day = Day::from_timestamp(exa_mcp_accounts::now());
+    let [today, month] = day.spending_counters().map(|(spent, _)| spent);
+    let counters = store
+        .counters(Some(day.spending_subject(LOCAL)))
+        .await
+        .ok()?;
+    let value = |name: &str| {
+        let found = counters.iter().find(|counter| counter.name == name);
+        MicroDollars::new(found.map_or(0, |counter| counter.value))
+    };
+    Some((value(&today), value(&month)))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::create_note::NoteCall;
+use super::failure::ErrorForm;
 use super::options::Options;
 use super::outcome::ToolResult;
 use super::registry::Tool;
@@ -20,6 +21,8 @@ pub(crate) struct ToolCall {
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) start_cost: Option<u64>,
     pub(super) waits: bool,
+    /// The form in which the caller expects errors.
+    pub(super) error_form: ErrorForm,
     /// What to do, or why the call is invalid.
     pub(super) action: ToolResult<Action>,
 }

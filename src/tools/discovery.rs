@@ -1,13 +1,13 @@
-//! Discovery of operations: lists, descriptions, and hints for wrong names.
+//! Discovery of operations: names, lists, and hints for wrong names. [`super::describe`] describes single operations.
 
 use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
-use super::outcome::{ToolResult, put};
-use crate::operations::{self, validation};
+use super::outcome::put;
+use crate::operations;
 use crate::render::{self, OutputFormat, Rendered};
 use exa_mcp_generated::tools::TOOLS;
-use exa_mcp_model::{Operation, ToolFile, ToolPlan, ToolhostEntry};
+use exa_mcp_model::{ToolFile, ToolPlan, ToolhostEntry};
 
 /// Splits a call of a dispatcher or toolhost into the operation and its arguments. `keys` are the names under which
 /// the arguments may be given; the first is the documented one.
@@ -196,7 +196,10 @@ fn dispatching_tools() -> impl Iterator<Item = (&'static str, ToolPlan)> {
 }
 
 /// Renders a description as JSON, with the corrections beside it.
-fn render_json(mut structured: Map<String, Value>, corrections: Vec<String>) -> Rendered {
+pub(super) fn render_json(
+    mut structured: Map<String, Value>,
+    corrections: Vec<String>,
+) -> Rendered {
     if !corrections.is_empty() {
         structured.insert("corrections".to_owned(), json!(corrections));
         render::add_deprecated_keys(&mut structured);
@@ -225,151 +228,6 @@ pub(super) fn list_operations<'a>(
     // Pretty-printed, so that each entry has its own line.
     rendered.text = serde_json::to_string_pretty(&rendered.structured).unwrap_or_default();
     rendered
-}
-
-/// Describes one operation: its schema, an example and hints.
-pub(super) fn describe<'a>(
-    args: &Value,
-    known: impl Iterator<Item = &'a str> + Clone,
-    mut corrections: Vec<String>,
-) -> ToolResult {
-    let requested = ["operation", "name"]
-        .iter()
-        .find_map(|key| args.get(*key)?.as_str());
-    let Some(requested) = requested.or(args.as_str()) else {
-        return Err(missing_operation(
-            "describe needs args {\"operation\": NAME}.",
-            known,
-        ));
-    };
-    let operation = resolve_name("operation", requested, known.clone(), &mut corrections)
-        .and_then(|name| operations::find(&name));
-    match operation {
-        Some(operation) => Ok(render_json(description(operation), corrections)),
-        None => Err(unknown_operation(requested, known)),
-    }
-}
-
-fn description(operation: &'static Operation) -> Map<String, Value> {
-    let schema = schema(operation);
-    let hints = &operation.behavior.hints;
-    let described = json!({
-        "operation": operation.name,
-        "signature": operation.signature,
-        "summary": operation.summary,
-        "description": operation.description,
-        "cost": operations::price::cost_in_words(operation),
-        "example": {"operation": operation.name, "args": validation::example(&operation.behavior.example, &schema)},
-        "hints": hints,
-        "inputSchema": schema,
-    });
-    super::outcome::as_object(described)
-}
-
-/// Lists the entries of a toolhost with their schemas; `params.operation` selects one of them.
-pub(super) fn list_entries(
-    entries: &[ToolhostEntry],
-    params: &Value,
-    mut corrections: Vec<String>,
-) -> ToolResult {
-    let known = || entries.iter().map(|entry| entry.name.as_str());
-    let requested = match params.get("operation").and_then(Value::as_str) {
-        None => None,
-        Some(name) => match resolve_name("operation", name, known(), &mut corrections) {
-            Some(name) => Some(name),
-            None => return Err(unknown_operation(name, known())),
-        },
-    };
-    let listed: Vec<Value> = entries
-        .iter()
-        .filter(|entry| {
-            requested
-                .as_deref()
-                .is_none_or(|requested| requested == entry.name)
-        })
-        .map(entry_description)
-        .collect();
-    let listed = Map::from_iter([("operations".to_owned(), json!(listed))]);
-    Ok(render_json(listed, corrections))
-}
-
-fn entry_description(entry: &ToolhostEntry) -> Value {
-    let mut described = json!({"name": entry.name, "description": entry.summary});
-    let operation = entry.operation.as_deref().and_then(operations::find);
-    let Some(operation) = operation else {
-        put(&mut described, "supported", json!(false));
-        put(&mut described, "why", json!(entry.unsupported));
-        put(
-            &mut described,
-            "inputSchema",
-            plain_schema(&entry.parameters),
-        );
-        return described;
-    };
-    let mut schema = schema(operation);
-    rename_properties(entry, &mut schema);
-    add_own_properties(entry, &mut schema);
-    put(&mut described, "inputSchema", schema);
-    described
-}
-
-/// Returns a schema of required strings.
-fn plain_schema(parameters: &[String]) -> Value {
-    let properties: Map<String, Value> = parameters
-        .iter()
-        .map(|name| (name.clone(), json!({"type": "string"})))
-        .collect();
-    json!({"type": "object", "properties": properties, "required": parameters})
-}
-
-/// Adds the objects that an entry accepts beside the arguments of its operation.
-fn add_own_properties(entry: &ToolhostEntry, schema: &mut Value) {
-    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-        return;
-    };
-    let inside = entry.rename.iter().filter(|(_, to)| to.contains('.'));
-    let inside = inside.map(|(name, to)| (name, format!("Read as `{to}`.")));
-    let spread = entry.spread.iter();
-    let spread = spread.map(|name| (name, "Its fields are read as parameters.".to_owned()));
-    for (name, description) in inside.chain(spread) {
-        let property = json!({"type": "object", "description": description});
-        properties.insert(name.clone(), property);
-    }
-}
-
-/// Renames properties in the schema; the names of the operation are accepted as well.
-fn rename_properties(entry: &ToolhostEntry, schema: &mut Value) {
-    for (from, to) in entry.rename.iter().filter(|(_, to)| !to.contains('.')) {
-        let Some(Value::Object(properties)) = schema.get_mut("properties") else {
-            return;
-        };
-        if let Some(property) = properties.shift_remove(to) {
-            properties.insert(from.clone(), property);
-        }
-        if let Some(Value::Array(required)) = schema.get_mut("required") {
-            required
-                .iter_mut()
-                .filter(|name| *name == to)
-                .for_each(|name| *name = json!(from));
-        }
-    }
-    // Arguments with a default are not required.
-    let defaulted = |name: &Value| {
-        let first = |path: &String| path.split('.').next() == name.as_str();
-        entry.defaults.keys().any(first)
-    };
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| !defaulted(name));
-    }
-}
-
-/// Returns the input schema without keywords for validators.
-fn schema(operation: &'static Operation) -> Value {
-    let mut schema = Value::clone(operations::input_schema(operation));
-    if let Value::Object(schema) = &mut schema {
-        schema.shift_remove("$schema");
-    }
-    schema
 }
 
 /// Returns the enumerated values of an argument.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cache::CacheLimits;
 use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedJob};
 use super::outcome::{ToolContent, as_object, put};
+use crate::operations;
 use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, KeyPoolError};
@@ -27,6 +28,23 @@ mod code {
     pub(super) const INTERNAL: i64 = -32603;
     pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
+
+/// All error codes with the names that results carry.
+pub(crate) const ERROR_CODES: [(i64, &str); 13] = [
+    (code::INVALID_PARAMS, "INVALID_PARAMS"),
+    (code::API_ERROR, "API_ERROR"),
+    (code::API_ERROR, "UNCONFIRMED"),
+    (code::API_ERROR, "UNFINISHED"),
+    (code::API_ERROR, "LOST"),
+    (code::RATE_LIMITED, "RATE_LIMITED"),
+    (code::RATE_LIMITED, "LIMIT_REACHED"),
+    (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+    (code::AUTHENTICATION, "READ_ONLY"),
+    (code::NOT_FOUND, "RESOURCE_NOT_FOUND"),
+    (code::CANCELLED, "OPERATION_CANCELLED"),
+    (code::INTERNAL, "INTERNAL_ERROR"),
+    (code::URL_ELICITATION_REQUIRED, "URL_ELICITATION_REQUIRED"),
+];
 
 /// The sanitized text and data of an error.
 struct Message {
@@ -391,11 +409,23 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
         let names: Vec<&str> = quotes.iter().map(|(name, _)| *name).collect();
         put(&mut data, "untrusted", json!(names));
     }
+    if let Some(replacement) = replacement(operation) {
+        let line = format!("Exa has retired `{operation}`. Call {replacement} instead.");
+        text.push_str(&format!("\n{line}"));
+        put(&mut data, "replaceWith", replacement);
+    }
     if code == code::INVALID_PARAMS && !hints.is_empty() {
         put(&mut data, "hints", json!(hints));
         common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
     }
     Message::new(text, data).with_quotes(&quotes)
+}
+
+/// Returns a call of the operation that replaces a retired one.
+fn replacement(operation: &str) -> Option<Value> {
+    let behavior = &operations::find(operation)?.behavior;
+    let instead = operations::find(behavior.replaced_by.as_deref()?)?;
+    Some(json!({"operation": instead.name, "args": operations::example(instead)}))
 }
 
 /// Replaces a name in a list of names.

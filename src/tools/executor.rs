@@ -213,7 +213,8 @@ impl ToolExecutor {
 
     /// Runs a call. Missing arguments are requested from the client, if it supports that.
     pub(crate) async fn run(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
-        self.try_run(call, context).await.into()
+        let form = call.error_form.clone();
+        ToolOutcome::from_result(self.try_run(call, context).await, form)
     }
 
     async fn try_run(&self, call: ToolCall, context: &ToolContext) -> ToolResult {

@@ -38,6 +38,15 @@ pub(super) fn next_call(
         }
         return Some(Value::Object(call));
     }
+    call_with_any(registry, operation, arguments)
+}
+
+/// Returns a call of an operation with any enabled tool, named in the call.
+pub(super) fn call_with_any(
+    registry: &ToolRegistry,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Value> {
     let others = registry.iter().filter_map(|other| {
         let call = call_form(other, operation, arguments)?;
         Some((other.name(), call))
@@ -62,8 +71,8 @@ fn call_form(
         ToolPlan::Toolhost { entries } => {
             let entry = entries
                 .iter()
-                .find(|entry| is_unchanged_entry(entry, operation))?;
-            json!({"operation": entry.name, "params": arguments})
+                .find(|entry| is_same_call(entry, operation))?;
+            json!({"operation": entry.name, "params": own_parameters(entry, arguments)})
         }
         ToolPlan::Operation { operation: own } if own == operation => {
             json!({"arguments": arguments})
@@ -77,9 +86,22 @@ fn call_form(
     }
 }
 
-/// Returns whether an entry of a toolhost calls the operation without renaming parameters.
-fn is_unchanged_entry(entry: &ToolhostEntry, operation: &str) -> bool {
-    entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
+/// Returns whether an entry of a toolhost calls the operation as the caller would.
+fn is_same_call(entry: &ToolhostEntry, operation: &str) -> bool {
+    entry.operation.as_deref() == Some(operation) && entry.fixed.is_empty()
+}
+
+/// Returns arguments of the operation under the names of the entry.
+fn own_parameters(entry: &ToolhostEntry, arguments: &Map<String, Value>) -> Map<String, Value> {
+    let own_name = |name: &String| {
+        let mut renames = entry.rename.iter();
+        let found = renames.find(|(own, to)| *to == name && !entry.values.contains_key(*own));
+        found.map_or(name, |(own, _)| own).clone()
+    };
+    let arguments = arguments.iter();
+    arguments
+        .map(|(name, value)| (own_name(name), value.clone()))
+        .collect()
 }
 
 /// Returns the arguments with which a named tool makes exactly this call.

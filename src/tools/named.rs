@@ -33,7 +33,11 @@ pub(super) fn arguments<'a>(
         };
         match &step.switch {
             Some(on) => switches.push((step.to.as_str(), on, value == Value::Bool(true))),
-            None => path::set(&mut arguments, &step.to, value),
+            None => {
+                let meant = value.as_str().and_then(|value| step.values.get(value));
+                let value = meant.cloned().unwrap_or(value);
+                path::set(&mut arguments, &step.to, value);
+            }
         }
     }
     // Arguments unknown to the tool may be arguments of the operation.

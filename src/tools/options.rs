@@ -117,10 +117,10 @@ impl Options {
         error
     }
 
-    /// Returns the view that the options describe; `default` is the level if none is named.
+    /// Returns the view that the options describe; `default` are level and format if none is named.
     pub(super) fn view(
         &self,
-        default: ContentLevel,
+        default: (ContentLevel, OutputFormat),
     ) -> Result<View, Box<validation::ValidationError>> {
         View::parse(&self.0, default).map_err(|error| Box::new(view_problem(&error)))
     }
@@ -347,7 +347,9 @@ mod tests {
                 .unwrap()
                 .clone(),
         );
-        let error = options.view(ContentLevel::Standard).unwrap_err();
+        let error = options
+            .view((ContentLevel::Standard, OutputFormat::Markdown))
+            .unwrap_err();
         assert_eq!(error.problems[0].path, "filters.afterDate");
     }
 }

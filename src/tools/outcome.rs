@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 use super::error_messages;
+use super::failure::{ErrorForm, FailedCall};
 use crate::operations::client::UrlRequest;
 use crate::render::{self, OutputFormat, Rendered, ResourceLink};
 use exa_mcp_model::{CallStats, JobEnd};
@@ -14,7 +15,7 @@ pub enum ToolOutcome {
     /// The call succeeded.
     Success(Rendered),
     /// The call failed.
-    Failure(Box<ToolError>),
+    Failure(FailedCall),
     /// The user must visit a page before the call can be made.
     InputRequired(UrlRequest),
 }
@@ -36,6 +37,17 @@ pub struct ToolContent {
 }
 
 impl ToolOutcome {
+    /// Converts the result of a call whose errors have this form.
+    pub(super) fn from_result(result: ToolResult, form: ErrorForm) -> Self {
+        match result {
+            Ok(rendered) => Self::Success(rendered),
+            Err(error) => match *error {
+                ToolError::KeyRequired(request) => Self::InputRequired(request),
+                _ => Self::Failure(FailedCall::new(error, form)),
+            },
+        }
+    }
+
     /// Returns the statistics of a successful call.
     pub fn stats(&self) -> Option<&CallStats> {
         match self {
@@ -70,7 +82,7 @@ impl ToolOutcome {
                 };
                 (content, rendered.format)
             }
-            Self::Failure(error) => (error_messages::render(&error), OutputFormat::Markdown),
+            Self::Failure(failed) => (failed.content(), failed.format()),
             Self::InputRequired(request) => {
                 let error = ToolError::KeyRequired(request);
                 (error_messages::render(&error), OutputFormat::Markdown)
@@ -98,7 +110,7 @@ impl From<Box<ToolError>> for ToolOutcome {
     fn from(error: Box<ToolError>) -> Self {
         match *error {
             ToolError::KeyRequired(request) => Self::InputRequired(request),
-            _ => Self::Failure(error),
+            _ => Self::Failure(error.into()),
         }
     }
 }

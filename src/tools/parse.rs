@@ -6,16 +6,17 @@ use serde_json::{Map, Value, json};
 
 use super::call::{self, Action, OperationCall, Source, ToolCall};
 use super::error::ToolError;
+use super::failure::ErrorForm;
 use super::options::{self, Options};
 use super::outcome::ToolResult;
 use super::registry::{Tool, ToolRegistry};
 use super::{
-    adjustments, create_note, discovery, name_limits, named, suggest, task_call, toolhost,
-    upstream_filters,
+    adjustments, create_note, describe, discovery, name_limits, named, suggest, task_call,
+    toolhost, upstream_filters,
 };
 use crate::operations::validation::{self, ValidatedArguments, ValidationError};
 use crate::operations::{self, OperationError, OperationExecutor, price};
-use crate::render::{ContentLevel, Rendered};
+use crate::render::{ContentLevel, OutputFormat, Rendered};
 use exa_mcp_model::{NamedToolPlan, Operation, ToolPlan, ToolhostEntry};
 
 /// Parses and validates a call of a tool.
@@ -34,6 +35,7 @@ pub(super) fn parse(
         ))),
     };
     ToolCall {
+        error_form: ErrorForm::new(tool.as_deref(), &arguments),
         name: name.to_owned(),
         arguments,
         tool,
@@ -78,6 +80,7 @@ fn parse_call(registry: &ToolRegistry, tool: &Arc<Tool>, arguments: Map<String, 
     let request = match request {
         Ok(Request::Operation(request)) => request,
         Ok(Request::Discovery(rendered)) => return Ok(Action::Show(rendered)).into(),
+        Ok(Request::Local(action)) => return Ok(action).into(),
         Err(error) => return Err(error).into(),
     };
     let (operation, waits) = (request.operation, request.options.waits());
@@ -108,6 +111,8 @@ enum Request {
     Discovery(Rendered),
     /// A call of an operation.
     Operation(Box<OperationRequest>),
+    /// A call of a tool that the server runs itself.
+    Local(Action),
 }
 
 /// A call of an operation before validation.
@@ -170,7 +175,14 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         adjustments::spread_limit(operation, &mut arguments, &mut options, &mut corrections);
     }
     let options = options.check(&mut corrections);
-    let view = options.and_then(|options| Ok((options.view(request.default_level)?, options)));
+    let entry = call::entry(tool, request.entry);
+    let format = if entry.is_some() {
+        OutputFormat::Json
+    } else {
+        OutputFormat::Markdown
+    };
+    let default = (request.default_level, format);
+    let view = options.and_then(|options| Ok((options.view(default)?, options)));
     let (mut view, options) = match view {
         Ok(view) => view,
         Err(error) => {
@@ -178,6 +190,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
             return Err(invalid_options(*error, operation, arguments));
         }
     };
+    view.toolhost_operation = entry.map(|entry| entry.name.clone());
     let source = if let Some(id) = options.cache_id() {
         if options.fresh() {
             let correction = "`fresh` was ignored: cache_id reads a cached result";
@@ -189,7 +202,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         let level = options.level().unwrap_or(request.default_level);
         adjustments::add_contents(operation, &mut arguments, level);
         let checked = OperationExecutor::validate(operation, arguments).map_err(|error| {
-            let error = with_entry_names(call::entry(tool, request.entry), error);
+            let error = with_entry_names(entry, error);
             ToolError::from_call_error(operation, error)
         })?;
         let ValidatedArguments {
@@ -197,14 +210,13 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
             corrections: found,
             ..
         } = checked;
+        // In the toolhost, `id` is the documented name of a single identifier.
+        let is_silent = |correction: &str| entry.is_some() && correction.starts_with("`id`: ");
         // A named tool may have reported the same correction of its own arguments.
         let known = corrections.len();
         for correction in found {
-            if !corrections
-                .iter()
-                .take(known)
-                .any(|known| *known == correction)
-            {
+            let mut known = corrections.iter().take(known);
+            if !is_silent(&correction) && !known.any(|known| *known == correction) {
                 corrections.push(correction);
             }
         }
@@ -362,7 +374,7 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
             return Ok(Request::Discovery(listed));
         }
         "describe" => {
-            let described = discovery::describe(&args, known(), corrections);
+            let described = describe::describe(&args, known(), corrections);
             return described.map(Request::Discovery);
         }
         _ => {}
@@ -378,6 +390,23 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
     Ok(OperationRequest::new(operation, args, options, corrections).into())
 }
 
+/// Parses a call of a tool that a toolhost offers as an operation.
+fn local_call(name: &str, mut arguments: Map<String, Value>) -> ToolResult<Request> {
+    let tool = Tool::find(name)
+        .ok_or_else(|| Box::new(ToolError::Internal(format!("there is no tool `{name}`"))))?;
+    arguments
+        .entry("output_format")
+        .or_insert_with(|| json!("json"));
+    let action = match &tool.plan {
+        ToolPlan::Suggest { read, add } => {
+            suggest::parse(&tool, (read, add), arguments).map(Action::Suggest)
+        }
+        ToolPlan::Note => create_note::parse(&tool, arguments).map(Action::CreateNote),
+        _ => Err(ToolError::Internal(format!("`{name}` calls Exa")).into()),
+    };
+    action.map(Request::Local)
+}
+
 /// Parses a call of a toolhost.
 fn toolhost_call(
     entries: &[ToolhostEntry],
@@ -387,17 +416,24 @@ fn toolhost_call(
     let mut corrections = Vec::new();
     let keys = ["params", "args", "arguments"];
     let own = |name: &str| name == "operation" || keys.contains(&name);
-    let options = Options::take(&mut arguments, own, &mut corrections);
+    let mut options = Options::take(&mut arguments, own, &mut corrections);
     let (name, params) = discovery::parse_request(arguments, &keys, &mut corrections)
         .map_err(|problem| discovery::missing_operation(&problem, known()))?;
     if name == "list_operations" {
-        let listed = discovery::list_entries(entries, &params, corrections);
+        let listed = describe::list_entries(entries, &params, corrections);
         return listed.map(Request::Discovery);
     }
     let name_here = discovery::resolve_name("operation", &name, known(), &mut corrections);
     let index = name_here.and_then(|own| entries.iter().position(|entry| entry.name == own));
     let found = index.and_then(|index| Some((index, entries.get(index)?)));
     let (index, entry) = found.ok_or_else(|| discovery::unknown_operation(&name, known()))?;
+    if let Some(tool) = &entry.tool {
+        let params = match params {
+            Value::Object(params) => params,
+            _ => Map::new(),
+        };
+        return local_call(tool, params);
+    }
     let Some(operation_name) = &entry.operation else {
         let reason = entry
             .unsupported
@@ -406,7 +442,7 @@ fn toolhost_call(
         let details = json!({"operation": entry.name, "supported": false});
         return Err(ToolError::invalid_request(reason, details));
     };
-    let Value::Object(params) = params else {
+    let Value::Object(mut params) = params else {
         let details = json!({"operation": entry.name});
         return Err(ToolError::invalid_request(
             "`params` must be an object.",
@@ -414,6 +450,11 @@ fn toolhost_call(
         ));
     };
     let operation = operation(operation_name)?;
+    let own = |name: &str| {
+        let mut names = entry.rename.keys().chain(&entry.spread);
+        names.any(|own| own == name) || options::is_argument(operation, name)
+    };
+    options.take_more(&mut params, own, &mut corrections);
     let arguments = toolhost::arguments(entry, params, &mut corrections).map_err(|problems| {
         let error = ValidationError {
             problems: Vec::new(),

@@ -10,14 +10,15 @@ use super::{parse, routing, task_call};
 use crate::operations::{self, validation::InputSchema};
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
 use exa_mcp_model::{Operation, ToolFile, ToolHints, ToolPlan};
+use exa_mcp_text::similar_names;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
     /// Some names are neither sets nor tools.
     #[error(
-        "unknown tool or set {}; available sets: {}; available tools: {}",
-        names.join(", "), sets.join(", "), tools.join(", ")
+        "unknown tool or set {}{}; available sets: {}; available tools: {}",
+        names.join(", "), suggestion(names, sets, tools), sets.join(", "), tools.join(", ")
     )]
     Unknown {
         /// The unknown names.
@@ -91,6 +92,13 @@ impl Tool {
         })
     }
 
+    /// Loads the tool with this name, whether it is enabled or not.
+    pub(super) fn find(name: &str) -> Option<Self> {
+        let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name)).ok();
+        let (name, _) = index.and_then(|index| TOOLS.get(index))?;
+        Self::load(name).ok()
+    }
+
     /// Returns the schema for validation.
     pub(super) fn schema(&self) -> &InputSchema {
         let load = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
@@ -126,6 +134,21 @@ impl ToolRegistry {
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
             .to_owned();
+        let hosts = |api: &str| {
+            let hosts = self.tools.iter().filter(|tool| {
+                matches!(tool.plan, ToolPlan::Toolhost { .. }) && tool.name().starts_with(api)
+            });
+            hosts.map(|tool| tool.name()).collect::<Vec<_>>().join("/")
+        };
+        let (websets, exa) = (hosts("websets"), hosts("exa"));
+        let uses = [(websets, "Websets"), (exa, "Search")].into_iter();
+        let uses: Vec<String> = uses
+            .filter(|(tools, _)| !tools.is_empty())
+            .map(|(tools, what)| format!("{tools} for {what} operations"))
+            .collect();
+        if !uses.is_empty() {
+            text.push_str(&format!(" Use {}.", uses.join(" and ")));
+        }
         if self.tools.iter().any(|tool| tool.plan.is_open()) {
             text.push_str(
                 " Tools with `operation` take `list_operations` to show what they can do.",
@@ -293,6 +316,19 @@ pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
         return Err(SelectError::Empty);
     }
     Ok(chosen)
+}
+
+/// Suggests names for unknown ones.
+fn suggestion(names: &[String], sets: &[String], tools: &[String]) -> String {
+    let known = || sets.iter().chain(tools).map(String::as_str);
+    let near = names
+        .iter()
+        .filter_map(|name| similar_names::closest_spelling(name, known()));
+    let near: Vec<String> = near.map(|name| format!("`{name}`")).collect();
+    if near.is_empty() {
+        return String::new();
+    }
+    format!("; did you mean {}?", near.join(", "))
 }
 
 /// Finds a set. Sets take precedence over tools of the same name: `search` is a domain and an operation.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{discovery, path};
 use crate::operations::validation::{ArgumentProblem, ValidationError};
-use exa_mcp_generated::response_fields::{ENTRIES, ID, PROGRESS, STATUS};
-use exa_mcp_model::{JobEnd, ToolhostEntry, ToolhostRole};
+use exa_mcp_generated::response_fields::{COMPLETION, ENTRIES, FOUND, ID, REQUESTED, STATUS};
+use exa_mcp_model::{JobEnd, ResponseField, ToolhostEntry, ToolhostRole};
 
 /// Returns the arguments of the operation of an entry, or what contradicts itself in the given ones.
 pub(super) fn arguments(
@@ -66,6 +66,13 @@ pub(super) fn arguments(
             _ => path::set(&mut arguments, to, value),
         }
     }
+    for (own, values) in &entry.values {
+        let target = entry.rename.get(own).unwrap_or(own);
+        let given = path::get(&arguments, target).and_then(Value::as_str);
+        if let Some(meant) = given.and_then(|given| values.get(given)) {
+            path::set(&mut arguments, target, meant.clone());
+        }
+    }
     path::fill(&mut arguments, &entry.defaults);
     for (path, fixed) in &entry.fixed {
         if path::get(&arguments, path).is_some_and(|given| given != fixed) {
@@ -103,6 +110,13 @@ pub(super) fn with_entry_names(
         rename_example(entry, example);
     }
     error
+}
+
+/// Replaces the arguments of the operation in an example with those of the entry.
+pub(super) fn rename_in_example(entry: &ToolhostEntry, example: &mut Value) {
+    if let Value::Object(example) = example {
+        rename_example(entry, example);
+    }
 }
 
 /// Renames a path that is at or below `target`.
@@ -144,26 +158,44 @@ pub(super) fn role_fields(
         ToolhostRole::Plain => return Map::new(),
         ToolhostRole::Start => start_fields(entry, sent, response, end),
         ToolhostRole::Check => check_fields(entry, sent, response),
-        ToolhostRole::Cancel => json!({
-            "operationId": response_id(response, sent),
-            "status": status_after_cancel(entry, response),
-            "message": format!("{} succeeded.", entry.name),
-        }),
+        ToolhostRole::Cancel => {
+            let status = status_after_cancel(entry, response);
+            json!({
+                "operationId": response_id(response, sent),
+                "status": status,
+                "message": cancel_message(entry, &status),
+            })
+        }
     };
     super::outcome::as_object(fields)
 }
 
 /// Returns the new status. The response of a deletion still has the status from before.
 fn status_after_cancel(entry: &ToolhostEntry, response: &Value) -> Value {
-    let deletes = entry
-        .operation
-        .as_deref()
-        .is_some_and(|name| name.ends_with(".delete"));
-    match (deletes, status(response)) {
-        (true, _) => json!("deleted"),
-        (false, Some(status)) => status,
-        (false, None) => json!("cancelled"),
+    let operation = entry.operation.as_deref().unwrap_or_default();
+    match operation.rsplit('.').next() {
+        Some("delete") => json!("deleted"),
+        // Whatever Exa calls it: the work is stopped, or will be in a moment.
+        Some("cancel" | "stop") => json!("cancelled"),
+        _ => status(response).unwrap_or_else(|| json!("cancelled")),
     }
+}
+
+fn cancel_message(entry: &ToolhostEntry, status: &Value) -> String {
+    let done = status.as_str().unwrap_or_default();
+    entry
+        .message
+        .clone()
+        .unwrap_or_else(|| format!("{} {done} successfully.", subject(entry)))
+}
+
+/// Returns what an entry is about: `Search` for `start_search`.
+fn subject(entry: &ToolhostEntry) -> String {
+    let (_, name) = entry.name.split_once('_').unwrap_or(("", &entry.name));
+    let name = name.replace('_', " ");
+    let mut chars = name.chars();
+    let first = chars.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
 }
 
 fn start_fields(
@@ -201,18 +233,16 @@ fn start_fields(
         name.as_ref()
             .map(|name| json!({"operation": name, "params": params}))
     };
-    let message = match (&entry.check_with, &entry.cancel_with) {
-        (Some(check), Some(cancel)) if !entry.cancel_is_unsupported => {
-            format!("Started. Follow it with {check}, end it with {cancel}.")
-        }
-        (Some(check), Some(cancel)) => {
-            format!("Started. Follow it with {check}; Exa cannot cancel it, see {cancel}.")
-        }
-        (Some(check), None) => {
-            format!("Started. Follow it with {check}; Exa cannot cancel it.")
-        }
-        _ => "Started.".to_owned(),
-    };
+    let mut message = format!("{} started.", subject(entry));
+    if let Some(check) = &entry.check_with {
+        message.push_str(&format!(" Use {check} to monitor progress"));
+        message.push_str(&match &entry.cancel_with {
+            Some(cancel) if !entry.cancel_is_unsupported => {
+                format!(", {cancel} to stop it.")
+            }
+            _ => "; Exa cannot cancel it.".to_owned(),
+        });
+    }
     if let Value::Object(fields) = &mut fields {
         fields.insert("message".to_owned(), json!(message));
         fields.extend(next(&entry.check_with).map(|next| ("checkWith".to_owned(), next)));
@@ -228,21 +258,25 @@ fn check_fields(entry: &ToolhostEntry, sent: &Map<String, Value>, response: &Val
         states.any(|state| status.as_str() == Some(state))
     };
     let is_complete = status.as_ref().is_some_and(is_final);
-    json!({
+    let mut fields = json!({
         "operationId": response_id(response, sent),
         "status": status.unwrap_or_else(|| json!("none")),
         "progress": progress(response, is_complete),
         "isComplete": is_complete,
-    })
+    });
+    if let Some(found) = FOUND.get(response) {
+        super::outcome::put(&mut fields, "itemsFound", found.clone());
+    }
+    fields
 }
 
-/// Returns the progress that Exa reports. For some jobs it reports none, except that it has ended.
+/// Returns the progress in percent. For some jobs Exa reports none, except that they have ended.
 fn progress(response: &Value, is_complete: bool) -> Value {
-    match PROGRESS.get(response) {
-        Some(progress) => progress.clone(),
-        None if is_complete => json!({"completion": 100}),
-        None => Value::Null,
-    }
+    let number = |field: &ResponseField| field.get(response).and_then(Value::as_f64);
+    let share = || Some(100.0 * number(&FOUND)? / number(&REQUESTED)?.max(1.0));
+    let percent = number(&COMPLETION).or_else(share).unwrap_or(0.0);
+    let percent = if is_complete { 100.0 } else { percent };
+    json!(percent.clamp(0.0, 100.0).round() as u64)
 }
 
 /// Returns the status in a response; for a list, the status of its newest entry.

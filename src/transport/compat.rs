@@ -38,7 +38,8 @@ pub(super) fn is_stateless(params: Option<&Value>) -> bool {
 
 /// Returns whether a custom request stands for a request that rmcp does not implement.
 pub(super) fn is_custom_method(method: &str) -> bool {
-    method.starts_with("tasks/") || method.starts_with("tools/")
+    let groups = ["tasks/", "tools/", "skills/", "resources/directory/"];
+    groups.iter().any(|group| method.starts_with(group))
 }
 
 /// Returns the result of `initialize` in the form of the negotiated version.

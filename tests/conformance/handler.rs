@@ -1,6 +1,7 @@
 //! The handler of every release, with what only the suite asks for in front of it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use exa_mcp_server::mcp::{HandlerFactory, McpServer};
@@ -8,10 +9,11 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    UpdateTaskParams,
 };
 #[expect(deprecated)]
 use rmcp::model::{
@@ -184,6 +186,10 @@ fn extended(mut capabilities: ServerCapabilities) -> ServerCapabilities {
     capabilities.prompts = from_json(list_changed).ok();
     capabilities.resources = from_json(json!({"subscribe": true})).ok();
     capabilities.completions = Some(rmcp::model::JsonObject::new());
+    // The handler announces skills together with resources, which are fixtures here.
+    let skills = from_json(json!({"io.modelcontextprotocol/skills": {"directoryRead": true}}));
+    let extensions = capabilities.extensions.get_or_insert_default();
+    extensions.extend::<BTreeMap<String, JsonObject>>(skills.unwrap_or_default());
     capabilities
 }
 
@@ -297,7 +303,24 @@ impl ServerHandler for ConformanceHandler {
         _request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        list("resources", content::resources(), &context)
+        let mut resources = content::resources();
+        let listed = CustomRequest::new("skills/list".to_owned(), None);
+        let listed = self
+            .inner
+            .on_custom_request(listed, context.clone())
+            .await?;
+        // The product lists the manifests itself; here, its resources are replaced by fixtures.
+        let skills = listed.0.get("skills").and_then(Value::as_array).cloned();
+        if let Value::Array(resources) = &mut resources {
+            resources.extend(skills.into_iter().flatten().map(|skill| {
+                let field = |name: &str| skill["frontmatter"][name].clone();
+                json!({
+                    "uri": skill["uri"], "name": field("name"), "description": field("description"),
+                    "mimeType": "text/markdown",
+                })
+            }));
+        }
+        list("resources", resources, &context)
     }
 
     async fn list_resource_templates(
@@ -313,6 +336,9 @@ impl ServerHandler for ConformanceHandler {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri.starts_with("skill://") {
+            return self.inner.read_resource(request, context).await;
+        }
         let contents = content::resource_contents(&request.uri)?;
         list::<ReadResourceResult>("contents", contents, &context).map(Into::into)
     }

@@ -217,7 +217,7 @@ pub(super) fn success(text: &str) -> ToolOutcome {
 
 /// Returns a failed outcome with this text.
 pub(super) fn failure(text: &str) -> ToolOutcome {
-    ToolOutcome::Failure(error(text))
+    ToolOutcome::Failure(error(text).into())
 }
 
 /// Returns an error with this text.

@@ -219,6 +219,13 @@ fn check_operations(
         }
         problem.is_some()
     });
+    behavior.replaced_by.take_if(|name| {
+        let missing = !catalog.contains_key(name.as_str());
+        if missing {
+            report.omit(format!("`{name}` no longer exists; replacement omitted"));
+        }
+        missing
+    });
     let marker = behavior.long_running.take();
     behavior.long_running =
         marker.and_then(|marker| long_running::check(marker, operation, catalog, report));

@@ -17,7 +17,7 @@ use crate::model::{Model, Operation, Parameter};
 use crate::surface::{OperationEntry, Surface, signature, signature_of};
 
 pub(crate) use long_running::unfilled;
-pub(crate) use places::{Place, has_property, locate, members, schemas_at};
+pub(crate) use places::{Place, has_property, listed, locate, members, schemas_at};
 pub(crate) use report::Report;
 pub(crate) use values::{misfit, problem as value_problem, validate};
 

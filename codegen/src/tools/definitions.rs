@@ -165,6 +165,9 @@ pub struct NamedArgument {
     pub to: Option<String>,
     /// The value that `true` sets at `to`; `false` removes it.
     pub switch: Option<Value>,
+    /// Values of the tool, mapped to those of the operation.
+    #[serde(default)]
+    pub values: Map<String, Value>,
     /// Whether a call without it is rejected.
     #[serde(default)]
     pub required: bool,

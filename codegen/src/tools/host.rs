@@ -68,6 +68,7 @@ pub(super) fn host_tool(host: &HostTool, model: &Model, findings: &mut Findings)
 /// Returns why an entry cannot be offered, if so.
 fn entry_problem(entry: &ToolhostEntry, model: &Model) -> Option<String> {
     match (&entry.operation, &entry.unsupported) {
+        (None, None) if entry.tool.is_some() => None,
         (None, None) => Some("it has neither `operation` nor `unsupported`".to_owned()),
         (Some(_), Some(_)) => Some("it has both `operation` and `unsupported`".to_owned()),
         (Some(name), None) if model.find(name).is_none() => {
@@ -203,6 +204,15 @@ fn check_states(entry: &mut ToolhostEntry, operation: &Operation, report: &mut R
     });
 }
 
+/// Returns the arguments that follow the work under the names of the operation of an entry.
+fn renamed(follow: &BTreeMap<String, String>, entry: &ToolhostEntry) -> BTreeMap<String, String> {
+    let names = follow.iter().map(|(name, source)| {
+        let name = entry.rename.get(name).unwrap_or(name);
+        (name.clone(), source.clone())
+    });
+    names.collect()
+}
+
 /// Removes the entries that follow the work if they do not exist or cannot be called.
 fn check_following(
     entry: &mut ToolhostEntry,
@@ -237,7 +247,8 @@ fn check_following(
                 None => Some(format!("there is no operation `{target}`")),
                 Some(other) if other.unsupported.is_some() => None,
                 Some(other) if other.role != role => Some(format!("`{target}` has another role")),
-                Some(other) => operation_of(other).and_then(|other| unfilled(other, follow)),
+                Some(other) => operation_of(other)
+                    .and_then(|operation| unfilled(operation, &renamed(follow, other))),
             };
             if let Some(problem) = &problem {
                 report.omit(format!("{problem}; `{key}` of `{name}` omitted"));
@@ -252,7 +263,15 @@ fn check_following(
         .filter_map(|target| operation_of(find(target)?))
         .collect();
     if !others.is_empty() {
-        let takes = |argument: &str| others.iter().any(|other| other.has_argument(argument));
+        let renames: Vec<&BTreeMap<String, String>> = [&entry.check_with, &entry.cancel_with]
+            .into_iter()
+            .flatten()
+            .filter_map(|target| Some(&find(target)?.rename))
+            .collect();
+        let takes = |argument: &str| {
+            others.iter().any(|other| other.has_argument(argument))
+                || renames.iter().any(|rename| rename.contains_key(argument))
+        };
         let unknown: BTreeMap<_, _> = entry.follow.iter().filter(|(it, _)| !takes(it)).collect();
         for argument in unknown.keys() {
             report.omit(format!(

@@ -405,9 +405,10 @@ fn local_tool(local: &LocalTool, model: &Model, findings: &mut Findings) -> Opti
 /// Returns `tools.rs`, the table that is compiled into the server.
 pub fn table(registry: &ToolRegistry) -> String {
     let mut text = format!(
-        "{}//! Every tool, every set of tools, every prompt, every price, and the operations behind resources.\n\n\
+        "{}//! Every tool, every set of tools, every command, every prompt, every price, and the operations behind\n\
+         //! resources.\n\n\
          use exa_mcp_model::price::PriceList;\n\
-         use exa_mcp_model::{{EmbeddedJson, PromptFile, Resources}};\n\n",
+         use exa_mcp_model::{{CommandFile, EmbeddedJson, PromptFile, Resources}};\n\n",
         crate::HEADER
     );
     text.push_str(
@@ -425,6 +426,11 @@ pub fn table(registry: &ToolRegistry) -> String {
     text.push_str("];\n\n/// JSON Schema of the arguments that say how an answer is shown.\n");
     text.push_str("pub static OPTIONS: &str = include_str!(\"options.json\");\n");
     for (name, what, ty) in [
+        (
+            "commands",
+            "The commands that call operations.",
+            "CommandFile",
+        ),
         ("prices", "What the operations cost.", "PriceList"),
         ("prompts", "The prompts.", "PromptFile"),
         ("resources", "The operations behind resources.", "Resources"),

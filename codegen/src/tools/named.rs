@@ -51,7 +51,7 @@ pub(super) fn named_tool(
             Some(format!("`{}` has no argument `{target}`", operation.name))
         } else if properties.contains_key(&argument.name) {
             Some(format!("a second argument is called `{}`", argument.name))
-        } else if taken.contains(argument.name.as_str()) {
+        } else if taken.contains(argument.name.as_str()) && target != argument.name {
             Some(format!("an output option is called `{}`", argument.name))
         } else if named.fixed.contains_key(target) {
             Some(format!("`{target}` is fixed"))
@@ -80,6 +80,7 @@ pub(super) fn named_tool(
                 from: argument.name.clone(),
                 to: target.to_owned(),
                 switch: argument.switch.clone(),
+                values: argument.values.clone(),
             });
         }
     }
@@ -232,8 +233,10 @@ fn check_argument(
         return true;
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        let translated = argument.values.clone();
         values.retain(|value| {
-            let problem = misfit(root, &fields, target, value);
+            let meant = value.as_str().and_then(|value| translated.get(value));
+            let problem = misfit(root, &fields, target, meant.unwrap_or(value));
             if let Some(problem) = &problem {
                 report.omit(format!("{problem}; omitted from `{name}`"));
             }

@@ -41,12 +41,11 @@ fn past_revisions_regenerate() {
             copy.write(file, &std::fs::read_to_string(path).unwrap());
         }
         let output = copy.generate().unwrap();
-        // References that upstream broke are reported; no operation is left out.
+        // What data-design/ has for later revisions is left out with a notice, and so are references that upstream
+        // broke. Anything else would be a construct that the generator does not support.
         let omissions: Vec<String> = output.omissions.iter().map(ToString::to_string).collect();
-        assert!(
-            omissions.iter().all(|text| text.contains("`$ref: ")),
-            "{name}: {omissions:?}"
-        );
+        let unexpected: Vec<&String> = omissions.iter().filter(|it| !is_expected(it)).collect();
+        assert!(unexpected.is_empty(), "{name}: {unexpected:#?}");
         for (path, file) in specs.iter().zip(SPECS) {
             check_operations(&name, path, file, &output);
         }
@@ -54,6 +53,12 @@ fn past_revisions_regenerate() {
         let research = snapshot(&output, "research.get");
         assert_eq!(research["arguments"]["researchId"]["in"], "path", "{name}");
     }
+}
+
+/// Returns whether a notice is about a broken reference, or about something of `data-design/` that a revision lacks.
+fn is_expected(notice: &str) -> bool {
+    let sources = ["surface.yaml ", "prompts.yaml ", "prices.yaml "];
+    notice.contains("`$ref: ") || sources.iter().any(|source| notice.starts_with(source))
 }
 
 /// Checks that all operations of a spec exist.

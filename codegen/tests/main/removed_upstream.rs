@@ -188,7 +188,7 @@ fn reports_removed_operations_and_arguments_that_behavior_needs() {
     });
     for notice in [
         "`imports.delete` no longer exists; upload omitted",
-        "the operation has no argument `cadence`; check omitted",
+        "the operation has no argument `cadence.cron`; check omitted",
         "surface.yaml resources: `websets.get` no longer exists; `websets` omitted",
         "prompts.yaml prompt build_webset: `websets.get` no longer exists; step omitted",
         "surface.yaml tool suggest_enrichments: `websets.get` no longer exists; omitted",

@@ -744,10 +744,10 @@ fn a_new_state_of_followed_work_is_reported() {
     let copy = DesignCopy::new();
     copy.edit("exa-websets-spec.yaml", |spec| {
         let status = &mut spec["components"]["schemas"]["WebsetSearch"]["properties"]["status"];
-        push(&mut status["enum"], json!("failed"));
+        push(&mut status["enum"], json!("stalled"));
     });
     let output = copy.generate().unwrap();
-    let expected = "`failed` appeared in `WebsetSearch.status` and is neither final nor running";
+    let expected = "`stalled` appeared in `WebsetSearch.status` and is neither final nor running";
     let notices = notices(&output);
     assert!(
         notices.iter().any(|it| it.contains(expected)),

@@ -71,7 +71,7 @@ impl Day {
     }
 
     /// Returns the names of the counters of spent and reserved amounts, for the day and for its month.
-    pub(super) fn spending_counters(self) -> [(String, String); 2] {
+    pub fn spending_counters(self) -> [(String, String); 2] {
         let names = [self.day_of_month(), MONTH_TOTAL.to_owned()];
         names.map(|spent| {
             let reserved = format!("{RESERVED_PREFIX}{spent}");

@@ -62,6 +62,8 @@ pub struct ExaConfig {
     pub connect_timeout: Duration,
     /// The value of the `user-agent` header.
     pub user_agent: String,
+    /// No request is sent.
+    pub no_network: bool,
 }
 
 impl Default for ExaConfig {
@@ -75,6 +77,7 @@ impl Default for ExaConfig {
             max_stream_duration: MAX_STREAM_DURATION,
             connect_timeout: Duration::from_secs(10),
             user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),
+            no_network: false,
         }
     }
 }

@@ -10,8 +10,8 @@ use http::{
 use exa_mcp_model::{Api, KeyKind};
 
 use super::{
-    ApiKey, AttemptGuard, ConfigError, ExaConfig, ExaError, ExaHttp, RequestContent, RetryPolicy,
-    Unguarded,
+    ApiKey, AttemptGuard, ConfigError, ExaConfig, ExaError, ExaHttp, RequestContent,
+    RequestPreview, RetryPolicy, Unguarded,
     stream::{EVENT_STREAM, StreamOptions},
 };
 
@@ -46,6 +46,7 @@ pub struct CallContext {
     accepts_any_type: bool,
     other_keys: bool,
     stream: Option<StreamOptions>,
+    preview: Option<RequestPreview>,
     retry: RetryPolicy,
     guard: Arc<dyn AttemptGuard>,
 }
@@ -76,6 +77,7 @@ impl CallContext {
             accepts_any_type: false,
             other_keys: false,
             stream: None,
+            preview: None,
         }
     }
 
@@ -179,6 +181,18 @@ impl CallContext {
     #[must_use]
     pub fn stream(&self) -> Option<&StreamOptions> {
         self.stream.as_ref()
+    }
+
+    /// Records the request instead of sending it.
+    #[must_use]
+    pub fn with_preview(mut self, preview: RequestPreview) -> Self {
+        self.preview = Some(preview);
+        self
+    }
+
+    /// Returns what receives the request instead of the network, if anything.
+    pub(super) fn preview(&self) -> Option<&RequestPreview> {
+        self.preview.as_ref()
     }
 
     /// Sets whether other keys are available. If so, a rate limit (429) is returned instead of retried.

@@ -27,6 +27,10 @@ const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// than that of concurrent client calls, so that tasks always make progress.
 const MAX_CONCURRENT_REQUESTS: usize = 320;
 
+/// Why no request is sent.
+const NO_NETWORK: &str =
+    "The request was not sent: EXA_MCP_NO_NETWORK is set. Unset it to allow requests to Exa.";
+
 /// The connection pool and settings that all calls share. Cheap to clone.
 #[derive(Clone)]
 pub struct ExaHttp {
@@ -88,6 +92,7 @@ impl ExaHttp {
     /// # Errors
     /// The system's trusted certificates could not be loaded. The next call tries again.
     pub fn client(&self) -> Result<&reqwest::Client, ExaError> {
+        self.check_network()?;
         if let Some(client) = self.inner.client.get() {
             return Ok(client);
         }
@@ -96,11 +101,23 @@ impl ExaHttp {
         Ok(self.inner.client.get_or_init(|| client))
     }
 
+    /// Rejects every request if the network is disabled.
+    ///
+    /// # Errors
+    /// The settings disable the network.
+    pub fn check_network(&self) -> Result<(), ExaError> {
+        if self.inner.config.no_network {
+            return Err(ExaError::config(NO_NETWORK));
+        }
+        Ok(())
+    }
+
     /// Creates a client that connects to this host only at public addresses.
     ///
     /// # Errors
     /// The system's trusted certificates could not be loaded.
     pub(super) fn public_client(&self, host: &str) -> Result<reqwest::Client, ExaError> {
+        self.check_network()?;
         let host = host.to_ascii_lowercase();
         build(&self.inner.config, |builder| {
             let host = host.clone();

@@ -39,6 +39,9 @@ pub async fn send(
     context: &CallContext,
     request: Request,
 ) -> reqwest::Result<Response> {
+    if let Some(preview) = context.preview() {
+        return response::fail(preview.record(context, &request)).await;
+    }
     match exchange(client, context, request).await {
         Ok(response) => {
             let size = response.content_length().unwrap_or_default();

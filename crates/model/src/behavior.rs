@@ -39,6 +39,12 @@ pub struct OperationBehavior {
     /// How to poll the job that it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_running: Option<LongRunning>,
+    /// The operation that replaces it, if Exa has retired it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<String>,
+    /// Whether few callers can use it, so that descriptions of tools do not explain it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
 }
 
 /// The content that a call gets if it names none.

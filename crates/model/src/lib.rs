@@ -1,7 +1,7 @@
 //! Plain data types and small helpers that the generator and all layers of the server share.
 //!
-//! - Generated data: [`Operation`] with its [`OperationBehavior`] and [`KeyKind`], [`ToolFile`], [`PromptFile`],
-//!   [`Resources`], [`ResponseField`] and [`price::PriceList`].
+//! - Generated data: [`Operation`] with its [`OperationBehavior`] and [`KeyKind`], [`ToolFile`], [`CommandFile`],
+//!   [`PromptFile`], [`Resources`], [`ResponseField`] and [`price::PriceList`].
 //! - Calls: [`CallStats`], [`LimitExceeded`], [`MicroDollars`], [`Owner`] and [`Identity`].
 //! - Helpers: [`ids`], [`time`], [`envelope`], [`to_hex`] and [`lock`].
 //!
@@ -20,6 +20,7 @@
 
 mod behavior;
 mod call_stats;
+mod command;
 mod embedded;
 pub mod envelope;
 mod hex;
@@ -45,6 +46,10 @@ pub use behavior::{
     StreamKind, Streaming, UploadOperations,
 };
 pub use call_stats::CallStats;
+pub use command::{
+    BatchPlan, CommandArgument, CommandColumn, CommandDefault, CommandFile, CommandPlan,
+    CommandValue, RemoteBatch,
+};
 pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;

@@ -174,9 +174,9 @@ fn list<'a>(names: impl Iterator<Item = &'a String>) -> String {
 /// Formats an amount without needless digits: `$5`, `$0.50`, `$0.007`.
 fn dollars(amount: MicroDollars) -> String {
     let micro = amount.micro();
-    if micro % 1_000_000 == 0 {
+    if micro.is_multiple_of(1_000_000) {
         format!("${}", micro / 1_000_000)
-    } else if micro % 10_000 == 0 {
+    } else if micro.is_multiple_of(10_000) {
         format!("${:.2}", amount.dollars())
     } else {
         format!("${}", amount.dollars())

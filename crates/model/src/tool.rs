@@ -137,6 +137,15 @@ pub struct ToolhostEntry {
     /// Fixed values by dotted path, which the caller cannot change.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fixed: Map<String, Value>,
+    /// Values of own parameters, mapped to those of the operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Map<String, Value>>,
+    /// The tool of the server that runs it, instead of an operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What to tell about a success, instead of a sentence made from its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Why it is not supported, and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
@@ -219,6 +228,9 @@ pub struct ArgumentMapping {
     pub to: String,
     /// The value that `true` sets; `false` removes the argument.
     pub switch: Option<Value>,
+    /// Values of the tool, mapped to those of the operation.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
 }
 
 /// An alternative operation for calls with a certain argument.

@@ -173,6 +173,15 @@ impl Sandbox {
         http::router(Arc::clone(&self.context))
     }
 
+    /// Repeats the requests that a file has, at the times when they were made, and appends further ones to it. A sandbox
+    /// with the same operations and options then continues with the state of an earlier process.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub async fn with_journal(&self, path: &std::path::Path) -> std::io::Result<()> {
+        http::journal::open(&self.context, path).await
+    }
+
     /// Serves requests until `shutdown` completes. Open requests then have two seconds to finish.
     ///
     /// # Errors

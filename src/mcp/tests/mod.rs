@@ -132,10 +132,11 @@ impl Tools for TestTools {
 /// Returns an outcome with this text.
 fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
     if is_error {
-        return ToolOutcome::Failure(Box::new(ToolError::InvalidRequest {
+        let error = ToolError::InvalidRequest {
             message: text,
             details: structured,
-        }));
+        };
+        return ToolOutcome::Failure(Box::new(error).into());
     }
     ToolOutcome::Success(Rendered {
         text,

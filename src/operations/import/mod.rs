@@ -48,20 +48,7 @@ pub(super) async fn run(
     mut arguments: Map<String, Value>,
     progress: &ProgressReporter,
 ) -> Result<CompletedCall, CallError> {
-    let invalid = |argument: &'static str, problem: String| {
-        CallError::from(ArgumentsError {
-            operation: operation.name,
-            argument,
-            problems: vec![problem],
-        })
-    };
-    let (argument, content) = take_content(executor, &mut arguments)
-        .await
-        .map_err(|(argument, problem)| invalid(argument, format!("`{argument}` {problem}")))?;
-    let (content, stats) = content::count(content)
-        .await
-        .map_err(|problem| invalid(argument, format!("`{argument}` {problem}")))?;
-    add_counts(&mut arguments, stats).map_err(|problem| invalid("size", problem))?;
+    let (content, stats) = counted(executor, operation, &mut arguments).await?;
     let created = executor
         .request(key, operation, arguments.clone(), None)
         .await?;
@@ -88,6 +75,38 @@ pub(super) async fn run(
         arguments,
         reported_progress: stats.size as f64,
     })
+}
+
+/// Replaces the content in the arguments with its size and number of records.
+pub(super) async fn count_content(
+    executor: &OperationExecutor,
+    operation: &'static Operation,
+    arguments: &mut Map<String, Value>,
+) -> Result<(), CallError> {
+    counted(executor, operation, arguments).await.map(drop)
+}
+
+/// Takes the content out of the arguments, and adds its size and number of records.
+async fn counted(
+    executor: &OperationExecutor,
+    operation: &'static Operation,
+    arguments: &mut Map<String, Value>,
+) -> Result<(Content, CsvStats), CallError> {
+    let invalid = |argument: &'static str, problem: String| {
+        CallError::from(ArgumentsError {
+            operation: operation.name,
+            argument,
+            problems: vec![problem],
+        })
+    };
+    let (argument, content) = take_content(executor, arguments)
+        .await
+        .map_err(|(argument, problem)| invalid(argument, format!("`{argument}` {problem}")))?;
+    let (content, stats) = content::count(content)
+        .await
+        .map_err(|problem| invalid(argument, format!("`{argument}` {problem}")))?;
+    add_counts(arguments, stats).map_err(|problem| invalid("size", problem))?;
+    Ok((content, stats))
 }
 
 /// Removes the content from the arguments, and opens it if it is a file. Returns it with the name of its argument.

@@ -269,6 +269,7 @@ impl RemoteJob {
             match polled {
                 Ok(state) => {
                     failures = 0;
+                    progress.report_state(&state.response);
                     progress.report(progress::update(&state, started.elapsed()));
                     if state.is_final {
                         return PollOutcome::Finished(state);

@@ -79,6 +79,15 @@ impl<'s> Explainer<'s> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.union(error, context, &path, value);
             }
+            Kind::OneOfMultipleValid { .. } if self.alternatives(error).is_some() => {
+                let names = self.alternatives(error).unwrap_or_default();
+                let given = |name: &&str| value.get(*name).is_some();
+                let given = quoted(names.into_iter().filter(given), " and ");
+                self.add(
+                    &path,
+                    format!("{given} cannot be combined; give one of them"),
+                );
+            }
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
                 self.missing(&self.node(error), name, &path, value);
@@ -166,6 +175,21 @@ impl<'s> Explainer<'s> {
         );
     }
 
+    /// Returns the names of which a union demands one, if its variants do nothing else than require one each.
+    fn alternatives(&self, error: &ValidationError<'_>) -> Option<Vec<&'s str>> {
+        let branches = self.node(error).branches();
+        let names = branches.iter().map(|branch| {
+            let required = branch.required();
+            let is_plain = branch.types().is_empty() && branch.names().is_empty();
+            match required.as_slice() {
+                [only] if is_plain => Some(*only),
+                _ => None,
+            }
+        });
+        let names: Option<Vec<&str>> = names.collect();
+        names.filter(|names| names.len() > 1)
+    }
+
     /// Explains a value that matches no variant of a union by the closest variant.
     fn union(
         &mut self,
@@ -174,6 +198,10 @@ impl<'s> Explainer<'s> {
         path: &ArgumentPath,
         value: &Value,
     ) {
+        if let Some(names) = self.alternatives(error) {
+            let names = quoted(names.into_iter(), " or ");
+            return self.add(path, format!("{names} is required"));
+        }
         let branches = self.node(error).branches();
         if let Some(tag) = schema::tag(&branches) {
             return self.tagged(&branches, tag, context, path, value);
@@ -241,6 +269,12 @@ fn is_other_type(errors: &[ValidationError<'_>], union: &ValidationError<'_>) ->
         matches!(error.kind(), Kind::Type { .. })
             && error.instance_path().as_str() == union.instance_path().as_str()
     })
+}
+
+/// Joins names for a sentence.
+fn quoted<'n>(names: impl Iterator<Item = &'n str>, separator: &str) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(separator)
 }
 
 fn did_you_mean(choices: &[&Value], value: &Value) -> String {

@@ -101,7 +101,11 @@ pub(super) fn expected(node: &Node<'_>) -> String {
     }
     let mut forms: Vec<String> = Vec::new();
     let branches = node.branches();
-    let types = node.types();
+    let mut types = node.types();
+    if types != ["null"] {
+        // A value that may be null may also be omitted, which needs no advice.
+        types.retain(|kind| *kind != "null");
+    }
     let all = types.iter().map(|kind| describe_type(node, kind));
     for form in all.chain(branches.iter().map(expected)) {
         if !forms.contains(&form) {

@@ -18,6 +18,7 @@ mod names;
 mod normalize;
 mod open_values;
 mod schema;
+mod shape;
 mod synonyms;
 mod time_zones;
 
@@ -34,6 +35,7 @@ pub use example::example;
 pub use input_schema::InputSchema;
 pub use missing::form_field;
 pub use open_values::values_at;
+pub use shape::{ArgumentShape, shape_at};
 
 pub(super) use cron::runs as cron_runs;
 pub(super) use duration::minutes;

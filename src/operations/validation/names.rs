@@ -30,7 +30,7 @@ pub(super) fn nearest<'c>(
     similar_names::most_similar(given, candidates, MIN_SIMILARITY)
 }
 
-/// Corrects misspelled names; never overwrites a correctly spelt one.
+/// Corrects misspelled names; never overwrites the value of a correctly spelt one.
 pub(super) fn rename(
     map: &mut Map<String, Value>,
     known: &[&str],
@@ -45,11 +45,13 @@ pub(super) fn rename(
                 return None;
             }
             let right = variant(name, known.iter().copied())?;
-            (!map.contains_key(right)).then(|| (name.clone(), right.to_owned()))
+            let is_free = map.get(right).is_none_or(Value::is_null);
+            is_free.then(|| (name.clone(), right.to_owned()))
         })
     };
     while let Some((given, right)) = next_misspelled(map) {
         notes.push(format!("`{}`: read as `{right}`", path.property(&given)));
+        map.shift_remove(&right);
         replace(map, &given, &right);
     }
 }

@@ -8,11 +8,13 @@ const MAX_REFERENCES: usize = 16;
 /// A node of a schema.
 ///
 /// `$ref` may stand beside other keywords, so a node consists of several schemas; a keyword is looked up in all of
-/// them, nearest first.
+/// them, nearest first. A schema or null (`anyOf: [T, {type: null}]`) is the node of that schema, which then also
+/// accepts null.
 #[derive(Clone)]
 pub(super) struct Node<'s> {
     root: &'s Value,
     parts: Vec<&'s Value>,
+    is_nullable: bool,
 }
 
 impl<'s> Node<'s> {
@@ -26,6 +28,7 @@ impl<'s> Node<'s> {
         let mut node = Self {
             root,
             parts: Vec::new(),
+            is_nullable: false,
         };
         node.gather(schema, 0);
         node
@@ -47,6 +50,10 @@ impl<'s> Node<'s> {
         for part in list(schema, "allOf") {
             self.gather(part, depth + 1);
         }
+        if let Some(part) = schema_or_null(schema) {
+            self.is_nullable = true;
+            self.gather(part, depth + 1);
+        }
     }
 
     /// Returns the value of a keyword, from the nearest schema that has it.
@@ -61,11 +68,15 @@ impl<'s> Node<'s> {
 
     /// Returns the accepted types; empty means any.
     pub(super) fn types(&self) -> Vec<&'s str> {
-        match self.keyword("type") {
+        let mut types: Vec<&str> = match self.keyword("type") {
             Some(Value::String(kind)) => vec![kind],
             Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
+        };
+        if self.is_nullable && !types.is_empty() && !types.contains(&"null") {
+            types.push("null");
         }
+        types
     }
 
     /// Returns whether this type is explicitly accepted.
@@ -81,6 +92,9 @@ impl<'s> Node<'s> {
 
     /// Like [`Node::accepts`], but at least one variant of a union must accept it too.
     pub(super) fn fits(&self, value: &Value) -> bool {
+        if self.is_nullable && value.is_null() {
+            return true;
+        }
         let branches = self.branches();
         self.accepts(value)
             && (branches.is_empty() || branches.iter().any(|branch| branch.fits(value)))
@@ -101,6 +115,9 @@ impl<'s> Node<'s> {
 
     /// Returns whether null is allowed.
     pub(super) fn allows_null(&self) -> bool {
+        if self.is_nullable {
+            return true;
+        }
         let choices = self.choices();
         self.fits(&Value::Null) && (choices.is_empty() || choices.contains(&&Value::Null))
     }
@@ -151,7 +168,11 @@ impl<'s> Node<'s> {
 
     /// Returns the variants of a union, in the order of the schema.
     pub(super) fn branches(&self) -> Vec<Node<'s>> {
-        let unions = self.parts.iter().flat_map(|part| {
+        let unions = self
+            .parts
+            .iter()
+            .filter(|part| schema_or_null(part).is_none());
+        let unions = unions.flat_map(|part| {
             let variants = list(part, "oneOf");
             if variants.is_empty() {
                 list(part, "anyOf")
@@ -193,6 +214,16 @@ pub(super) fn is_type(value: &Value, kind: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the schema of a union with null.
+fn schema_or_null(schema: &Value) -> Option<&Value> {
+    let is_null = |variant: &Value| variant.get("type").is_some_and(|kind| kind == "null");
+    let variants = ["anyOf", "oneOf"].map(|keyword| list(schema, keyword));
+    variants.into_iter().find_map(|variants| match variants {
+        [other, null] | [null, other] if is_null(null) && !is_null(other) => Some(other),
+        _ => None,
+    })
 }
 
 fn properties(schema: &Value) -> Option<&Map<String, Value>> {

@@ -1,6 +1,7 @@
 //! Logging to standard error, because standard output belongs to the protocol, and to clients that have set a
 //! log level.
 
+mod json;
 mod listener;
 mod request;
 
@@ -14,17 +15,24 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
+use self::json::JsonLayer;
 use self::listener::{ListenerFilter, ListenerLayer};
 
 /// The prefix of this project's crates.
 pub(super) const OWN_CRATES: &str = "exa_mcp_";
 
-/// Starts logging at the level of `EXA_MCP_LOG_LEVEL` or `EXA_MCP_DEBUG`. The default is `warn`.
+/// Starts logging at the level of `EXA_MCP_LOG_LEVEL` or `EXA_MCP_DEBUG`, in the format of `EXA_MCP_LOG_FORMAT`. The
+/// defaults are `warn` and `text`.
 ///
 /// # Errors
-/// The level is unknown.
-pub(crate) fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(), String> {
+/// The level or the format is unknown.
+pub(crate) fn start(
+    level_name: Option<&str>,
+    debug: Option<&str>,
+    format: Option<&str>,
+) -> Result<(), String> {
     let level = level(level_name, debug)?;
+    let is_json = is_json(format)?;
     let targets = Targets::new()
         .with_default(library_level(level))
         .with_target(OWN_CRATES, level);
@@ -32,12 +40,32 @@ pub(crate) fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(),
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);
+    let (lines, objects) = if is_json {
+        (None, Some(JsonLayer.with_filter(targets)))
+    } else {
+        (Some(lines.with_filter(targets)), None)
+    };
     let subscriber = tracing_subscriber::registry()
-        .with(lines.with_filter(targets))
+        .with(lines)
+        .with(objects)
         .with(ListenerLayer.with_filter(ListenerFilter));
     // A second start, as in tests, keeps the first logger.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
+}
+
+/// Returns whether messages are JSON objects.
+fn is_json(format: Option<&str>) -> Result<bool, String> {
+    match format
+        .map(|format| format.trim().to_ascii_lowercase())
+        .as_deref()
+    {
+        None | Some("" | "text") => Ok(false),
+        Some("json") => Ok(true),
+        Some(other) => Err(format!(
+            "EXA_MCP_LOG_FORMAT must be text or json, not `{other}`"
+        )),
+    }
 }
 
 /// Returns the level for libraries. rmcp logs every rejected request as a warning and every notification at

@@ -36,6 +36,8 @@ pub(super) async fn prepare(
     operation: &'static Operation,
     arguments: &Map<String, Value>,
 ) -> ToolResult<()> {
+    let allowed = tools.operation_executor().check_network();
+    allowed.map_err(|error| ToolError::from_call_error(operation, error))?;
     if operation.api.key == KeyKind::Service {
         // A service key is never requested from the user: it manages the keys of a whole team.
         let key = tools.operation_executor().service_key();

@@ -141,7 +141,7 @@ async fn rejects_invalid_cursors() {
         "notes-x",
         "notes--1",
         "operations-x",
-        "operations-69",
+        "operations-9999",
         "operations-+1",
         "other-1",
     ] {
@@ -184,7 +184,7 @@ async fn only_the_owner_reads_results_and_notes() {
     let id = note(&resources, &ann(), "Mine").await;
     let (whole, second) = (
         format!("exa://results/{cache_id}"),
-        format!("exa://results/{cache_id}/1"),
+        format!("exa://results/{cache_id}/2"),
     );
     for uri in [&whole, &second, &format!("note:///{id}")] {
         assert!(read(&resources, &ann(), uri).await.is_ok(), "{uri}");
@@ -195,7 +195,7 @@ async fn only_the_owner_reads_results_and_notes() {
     assert!(text.contains("One") && text.contains("Two"), "{text}");
     let text = read(&resources, &ann(), &second).await.unwrap().text;
     assert!(text.contains("Two") && !text.contains("One"), "{text}");
-    let third = format!("exa://results/{cache_id}/2");
+    let third = format!("exa://results/{cache_id}/3");
     let error = read(&resources, &ann(), &third).await.unwrap_err();
     assert!(error.to_string().contains("2 results"), "{error}");
 }

@@ -12,9 +12,10 @@ use super::context::ToolContext;
 use super::create_note::stats;
 use super::error::ToolError;
 use super::executor::ToolExecutor;
+use super::follow_up;
 use super::options::Options;
 use super::outcome::{ToolResult, as_object, put};
-use super::registry::Tool;
+use super::registry::{Tool, ToolRegistry};
 use crate::operations::validation;
 use crate::render::{ContentLevel, OutputFormat, Rendered};
 use subject::Subject;
@@ -73,11 +74,21 @@ pub(super) async fn run(
     let count = call.arguments.get("count").and_then(Value::as_u64);
     let count = count.and_then(|count| usize::try_from(count).ok());
     let suggested = model::suggest(&context.client, &subject, count.unwrap_or(DEFAULT_COUNT)).await;
-    Ok(render_suggestions(&subject, suggested, call))
+    Ok(render_suggestions(
+        &subject,
+        suggested,
+        call,
+        tools.registry(),
+    ))
 }
 
 /// Renders the suggestions as text and structured content.
-fn render_suggestions(subject: &Subject, suggested: SuggestionList, call: SuggestCall) -> Rendered {
+fn render_suggestions(
+    subject: &Subject,
+    suggested: SuggestionList,
+    call: SuggestCall,
+    tools: &ToolRegistry,
+) -> Rendered {
     let operation = &call.tool;
     let number = suggested.suggestions.len();
     let mut metadata = json!({
@@ -108,7 +119,7 @@ fn render_suggestions(subject: &Subject, suggested: SuggestionList, call: Sugges
     for (index, suggestion) in suggested.suggestions.iter().enumerate() {
         text.push_str(&format!("\n{}. {}", index + 1, suggestion.line()));
     }
-    let fields = tool_fields(subject, &suggested, call.add.as_deref());
+    let fields = tool_fields(subject, &suggested, call.add.as_deref(), tools);
     if let Some(next) = fields.get("addWith") {
         text.push_str(&format!("\nAdd the first with: {next}"));
     }
@@ -195,6 +206,7 @@ fn tool_fields(
     subject: &Subject,
     suggested: &SuggestionList,
     add: Option<&str>,
+    tools: &ToolRegistry,
 ) -> Map<String, Value> {
     let mut fields = json!({
         "source": suggested.source.name(),
@@ -210,7 +222,9 @@ fn tool_fields(
             args.shift_remove("why");
             args.insert("websetId".to_owned(), json!(webset));
         }
-        let next = json!({"operation": add, "args": args});
+        let next = as_object(args.clone());
+        let next = follow_up::call_with_any(tools, add, &next);
+        let next = next.unwrap_or_else(|| json!({"operation": add, "args": args}));
         put(&mut fields, "addWith", next);
     }
     as_object(fields)

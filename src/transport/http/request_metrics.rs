@@ -32,7 +32,7 @@ const PATHS: [&str; 10] = [
 ];
 
 /// RPC methods counted separately. Tool calls record themselves when they end.
-const METHODS: [&str; 19] = [
+const METHODS: [&str; 22] = [
     "initialize",
     "ping",
     "server/discover",
@@ -52,6 +52,9 @@ const METHODS: [&str; 19] = [
     "tasks/list",
     "tasks/cancel",
     "tasks/update",
+    "skills/list",
+    "skills/get",
+    "resources/directory/read",
 ];
 
 /// Headers that mark a request as forwarded by a proxy.

@@ -79,7 +79,7 @@ fn only_call_and_serve_vouch_for_the_local_user() {
         .filter(|source| production_code(&source.text).contains("LocalUser::of_this_process"))
         .map(|source| source.path.as_str())
         .collect();
-    assert_eq!(found, ["src/cli/call.rs", "src/cli/serve.rs"]);
+    assert_eq!(found, ["src/cli/call/run.rs", "src/cli/serve.rs"]);
 }
 
 #[test]

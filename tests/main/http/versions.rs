@@ -22,12 +22,10 @@ fn legacy_versions_have_sessions() {
             .get("tasks")
             .is_some();
         assert_eq!(tasks, version == DEFAULT_VERSION, "{version}");
-        assert!(
-            session.initialize_result["capabilities"]
-                .get("extensions")
-                .is_none(),
-            "{version}"
-        );
+        let extensions = session.initialize_result["capabilities"].get("extensions");
+        let skills = json!({"io.modelcontextprotocol/skills": {"directoryRead": true}});
+        let expected = (version >= "2025-06-18").then_some(&skills);
+        assert_eq!(extensions, expected, "{version}");
         let tools = session.request("tools/list", json!({}));
         let tool = &tools["result"]["tools"][0];
         assert!(

@@ -400,7 +400,8 @@ fn cli_imports_any_file_of_the_user() {
 #[test]
 fn import_arguments_are_described() {
     let mut server = McpServer::sandboxed(&["--tools", "imports,manage_websets"]);
-    let describe = json!({"operation": "describe", "args": {"operation": "imports.create"}});
+    let describe =
+        json!({"operation": "describe", "args": {"operation": "imports.create", "schema": true}});
     let described = server.call_raw("manage_websets", describe).success();
     let schema = &described["inputSchema"];
     assert_eq!(schema["required"], json!(["entity"]));

@@ -15,6 +15,7 @@ mod resources;
 mod results;
 mod robustness;
 mod selection;
+mod skills;
 mod streaming;
 mod subscriptions;
 mod tasks;

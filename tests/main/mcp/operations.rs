@@ -15,6 +15,13 @@ pub(super) fn dispatcher(operation: &Operation) -> &'static str {
     }
 }
 
+/// Returns the operations of the dispatchers; those of team management have none.
+fn dispatched() -> impl Iterator<Item = &'static Operation> {
+    all()
+        .iter()
+        .filter(|operation| operation.api.name != "team")
+}
+
 #[test]
 fn every_operation_works_through_its_dispatcher() {
     let sandbox = Sandbox::start();
@@ -97,9 +104,7 @@ fn dispatchers_name_operations_and_describe() {
         };
         let mut names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
         names.sort_unstable();
-        let own = all()
-            .iter()
-            .filter(|operation| tool["name"] == dispatcher(operation));
+        let own = dispatched().filter(|operation| tool["name"] == dispatcher(operation));
         let mut expected: Vec<&str> = own.map(|operation| operation.name).collect();
         expected.extend(["describe", "list_operations"]);
         expected.sort_unstable();
@@ -110,7 +115,7 @@ fn dispatchers_name_operations_and_describe() {
 #[test]
 fn list_operations_has_a_line_for_each() {
     let mut server = McpServer::sandboxed(&[]);
-    for (tool, count) in [("manage_websets", 38), ("exa_api", 31)] {
+    for (tool, count) in [("manage_websets", 39), ("exa_api", 37)] {
         let response = server.request(
             "tools/call",
             json!({"name": tool, "arguments": {"operation": "list_operations"}}),
@@ -124,9 +129,7 @@ fn list_operations_has_a_line_for_each() {
             text.lines().filter(|line| line.contains(" — ")).count(),
             count
         );
-        let own = all()
-            .iter()
-            .filter(|operation| dispatcher(operation) == tool);
+        let own = dispatched().filter(|operation| dispatcher(operation) == tool);
         for (line, operation) in lines.iter().zip(own) {
             let line = line.as_str().expect("a line");
             assert!(line.starts_with(&format!("{}(", operation.name)), "{line}");
@@ -139,8 +142,8 @@ fn list_operations_has_a_line_for_each() {
 #[test]
 fn describe_shows_schema_and_a_valid_call() {
     let mut server = McpServer::sandboxed(&[]);
-    for operation in all() {
-        let args = json!({"operation": operation.name});
+    for operation in dispatched() {
+        let args = json!({"operation": operation.name, "schema": true});
         let call = json!({"operation": "describe", "args": args});
         let description = server.call(dispatcher(operation), call).success();
         assert_eq!(description["operation"], operation.name);
@@ -155,6 +158,16 @@ fn describe_shows_schema_and_a_valid_call() {
         let example = &description["example"]["args"];
         assert!(validator.is_valid(example), "{}: {example}", operation.name);
         assert!(description["hints"].is_array(), "{description}");
+        assert!(description["outputSchema"].is_object(), "{description}");
+        let args = json!({"operation": operation.name});
+        let call = json!({"operation": "describe", "args": args});
+        let short = server.call(dispatcher(operation), call).success();
+        assert_eq!(short.get("inputSchema"), None, "{short}");
+        let signature = short["signature"].as_str().expect("a signature");
+        let arguments = signature.strip_prefix(operation.name).expect("the name");
+        assert!(arguments == "()" || arguments.contains(": "), "{signature}");
+        let tokens = exa_mcp_text::tokens::estimate(&short.to_string());
+        assert!(tokens < 600, "{tokens}: {short}");
     }
 }
 

@@ -60,9 +60,7 @@ fn declared_field_numbers_are_sent_unchanged() {
         let server = Recorder::always(Response::new(200).body("{}"));
         let arguments =
             format!("{{\"query\": \"q\", \"userLocation\": {{\"latitude\": {number}}}}}");
-        let output = Program::new(["call", "search", &arguments])
-            .env("EXA_BASE_URL", &server.url())
-            .run();
+        let output = Program::call_unchecked(&server, "search", &arguments).run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
         let body = String::from_utf8(server.only_request().body).expect("UTF-8");
         assert!(
@@ -76,9 +74,9 @@ fn declared_field_numbers_are_sent_unchanged() {
 fn query_numbers_are_sent_unchanged() {
     for number in ["9007199254740993", "18446744073709551615", "2.5", "1"] {
         let server = Recorder::always(Response::new(200).body("{}"));
-        let output = Program::new(["call", "websets.list", &format!("{{\"limit\": {number}}}")])
-            .env("EXA_BASE_URL", &server.url())
-            .run();
+        let output =
+            Program::call_unchecked(&server, "websets.list", &format!("{{\"limit\": {number}}}"))
+                .run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
         assert_eq!(
             server.only_request().target,

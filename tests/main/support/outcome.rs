@@ -80,9 +80,16 @@ impl Outcome {
         let structured = self.structured.expect("structured content");
         let fields: Vec<&String> = structured.as_object().expect("an object").keys().collect();
         assert_eq!(fields, ["error"], "{structured}");
+        // A call that asks for JSON gets JSON, whatever its outcome.
+        let is_json = serde_json::from_str(&self.text).is_ok_and(|text: Value| text == structured);
+        let text = if is_json {
+            readable(&structured["error"])
+        } else {
+            self.text
+        };
         let failure = Failure {
             error: structured["error"].clone(),
-            text: self.text,
+            text,
         };
         failure.assert_text_is_complete();
         failure
@@ -142,7 +149,10 @@ impl Failure {
 /// Rebuilds Exa's response from an envelope, and adds the request id, corrections and warnings.
 fn unwrap_envelope(mut envelope: Map<String, Value>) -> Value {
     let metadata = envelope.remove("metadata").expect("metadata");
-    let results = envelope.remove("results").expect("results");
+    let results = ["results", "data", "citations", "items"]
+        .into_iter()
+        .find_map(|name| envelope.remove(name))
+        .expect("results");
     let operation_fields = [
         "operationId",
         "status",
@@ -151,6 +161,7 @@ fn unwrap_envelope(mut envelope: Map<String, Value>) -> Value {
         "cancelWith",
         "isComplete",
         "progress",
+        "itemsFound",
     ];
     let is_operation = envelope.contains_key("operationId");
     let operation_fields: Vec<(String, Value)> = operation_fields
@@ -197,6 +208,35 @@ fn list_name(operation: &str) -> Option<&'static str> {
         name if name.ends_with(".list") || name.ends_with(".list_attempts") => Some("data"),
         _ => None,
     }
+}
+
+/// Returns the fields of an error in the lines that its text has.
+fn readable(error: &Value) -> String {
+    let texts = |list: &Value| {
+        let entries = list.as_array().into_iter().flatten();
+        entries.flat_map(leaf_texts).collect::<Vec<_>>()
+    };
+    let mut lines = Vec::new();
+    for (name, part) in error.as_object().into_iter().flatten() {
+        match (name.as_str(), part) {
+            ("problems", Value::Array(list)) => lines.extend(list.iter().map(|problem| {
+                let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+                format!("- {}: {}", text("field"), text("problem"))
+            })),
+            ("missing", Value::Array(_)) => {
+                lines.push(format!("input_required: {}", texts(part).join(", ")));
+            }
+            ("hints", Value::Array(_)) => {
+                lines.push("Common issues:".to_owned());
+                lines.extend(texts(part).iter().map(|hint| format!("- {hint}")));
+            }
+            ("example", _) => lines.push(format!("A minimal valid call: {part}")),
+            (_, Value::String(text)) => lines.push(text.clone()),
+            (_, Value::Array(_)) => lines.extend(texts(part)),
+            _ => lines.push(format!("{name}: {part}")),
+        }
+    }
+    lines.join("\n")
 }
 
 fn leaf_texts(part: &Value) -> Vec<String> {

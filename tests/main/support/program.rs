@@ -42,6 +42,11 @@ impl Program {
         Self::new(["call", operation, &arguments.to_string()]).env("EXA_BASE_URL", &server.url())
     }
 
+    /// Creates a program that calls one operation of an upstream with arguments that are not validated.
+    pub(crate) fn call_unchecked(server: &Recorder, operation: &str, arguments: &str) -> Self {
+        Self::new(["call", operation, "--unchecked", arguments]).env("EXA_BASE_URL", &server.url())
+    }
+
     /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);

@@ -40,6 +40,13 @@ impl Workspace {
         self.design.root()
     }
 
+    /// Replaces our wording by these actions.
+    pub fn write_wording(&self, actions: &str) {
+        let head = "overlay: 1.0.0\ninfo: {title: Wording, version: 1.0.0}\n";
+        self.design
+            .write("exa-websets-wording.yaml", &format!("{head}{actions}"));
+    }
+
     pub fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.root().join("data-design").join(file)).unwrap()
     }
@@ -80,5 +87,20 @@ fn collect(dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 
 /// Returns the present Websets spec with texts, as upstream would serve it.
 pub fn websets_spec() -> String {
-    std::fs::read_to_string(repository().join("data-design/exa-websets-spec.yaml")).unwrap()
+    let file = repository().join("data-design/exa-websets-spec.yaml");
+    let stripped = std::fs::read_to_string(file).unwrap();
+    let mut spec = String::new();
+    for line in stripped.lines() {
+        spec.push_str(line);
+        spec.push('\n');
+        let methods = ["get:", "post:", "put:", "patch:", "delete:"];
+        if line
+            .strip_prefix("    ")
+            .is_some_and(|key| methods.contains(&key))
+        {
+            spec.push_str("      summary: Upstream's summary\n");
+            spec.push_str("      description: Upstream's description\n");
+        }
+    }
+    spec
 }

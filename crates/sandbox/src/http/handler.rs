@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use super::connection::CutHandle;
 use super::faults::{CutPoint, Fault, FaultEffect, FaultTarget};
 use super::incoming::IncomingRequest;
+use super::journal::StoppedClock;
 use super::routes::{Route, RouteMatch};
-use super::{ServerContext, arguments, control, response, stream};
+use super::{ServerContext, arguments, control, journal, response, stream};
 use crate::api_error::{ApiError, ErrorFormat};
 use crate::call::{ApiResponse, Call};
 use crate::error_tags::payment_required;
@@ -30,6 +31,7 @@ pub(super) async fn handle(
     let connection = connection.map(|info| info.0.clone());
     let request = IncomingRequest::read(&context, request).await;
     let logged = log_request(&context, &request);
+    let recorded = journal::record(&context, &request);
     let mut response = match find_fault(&context, &request) {
         Err(message) => {
             let error = ApiError::invalid(format!("x-sandbox-fault: {message}"));
@@ -38,6 +40,7 @@ pub(super) async fn handle(
         Ok(None) => execute(&context, &request),
         Ok(Some(fault)) => execute_with_fault(&context, &request, &fault, connection).await,
     };
+    drop(recorded);
     response::set_header(&mut response, "x-sandbox", "synthetic");
     response::set_header(&mut response, "x-request-id", &request.request_id);
     if let Some(number) = logged {
@@ -45,6 +48,13 @@ pub(super) async fn handle(
         context.state().log.set_status(number, status);
     }
     response
+}
+
+/// Repeats a request of an earlier process. Its response is not needed.
+pub(super) async fn repeat(context: &Arc<ServerContext>, request: Request) {
+    let request = IncomingRequest::read_again(context, request).await;
+    let _stopped = StoppedClock::new(context);
+    drop(execute(context, &request));
 }
 
 /// Logs the request, unless it only controls the sandbox.

@@ -26,6 +26,14 @@ pub(super) struct IncomingRequest {
 }
 
 impl IncomingRequest {
+    /// Reads a request that an earlier process has received. Ids of requests depend on those of this process alone.
+    pub(super) async fn read_again(context: &ServerContext, request: Request) -> Self {
+        let count = context.state().request_count();
+        let request = Self::read(context, request).await;
+        context.state().set_request_count(count);
+        request
+    }
+
     pub(super) async fn read(context: &ServerContext, request: Request) -> Self {
         let (parts, body) = request.into_parts();
         let body = read_body(&parts.headers, body).await;

@@ -7,13 +7,14 @@ mod control;
 mod faults;
 mod handler;
 mod incoming;
+pub(crate) mod journal;
 mod request_log;
 mod response;
 mod routes;
 pub(crate) mod stream;
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -36,6 +37,8 @@ pub(crate) struct ServerContext {
     routes: Routes,
     require_key: bool,
     state: Mutex<SandboxState>,
+    /// Stores the requests that change something, if they are to survive this process.
+    journal: OnceLock<journal::Journal>,
 }
 
 impl ServerContext {
@@ -44,6 +47,7 @@ impl ServerContext {
             routes: Routes::new(operations)?,
             require_key: options.require_key,
             state: Mutex::new(SandboxState::new(&options)),
+            journal: OnceLock::new(),
         })
     }
 

@@ -34,6 +34,13 @@ impl Clock {
         self.without_offset().saturating_add(self.offset)
     }
 
+    /// Sets the time, to repeat what happened earlier.
+    pub(crate) fn set_time(&mut self, time: u64) {
+        self.base = time;
+        self.running_since = Some(Instant::now());
+        self.offset = 0;
+    }
+
     pub(crate) fn is_frozen(&self) -> bool {
         self.running_since.is_none()
     }

@@ -89,6 +89,14 @@ impl SandboxState {
         ids::request_id(hash(self.seed, &["request", &number]))
     }
 
+    pub(crate) fn request_count(&self) -> u64 {
+        self.request_count
+    }
+
+    pub(crate) fn set_request_count(&mut self, count: u64) {
+        self.request_count = count;
+    }
+
     /// Returns the account of a key, after running the steps that are due.
     pub(crate) fn account(&mut self, key: &str) -> &mut Account {
         let now = self.clock.now();

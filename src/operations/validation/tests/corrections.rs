@@ -31,7 +31,10 @@ fn numbers_and_texts() {
         &["`websetId`: read the number 5 as the string \"5\""],
     );
     // A number type accepts fractions.
-    assert_unchanged("items.list", json!({"websetId": "ws_1", "limit": 5.0}));
+    assert_unchanged(
+        "searches.create",
+        json!({"websetId": "ws_1", "query": "x", "count": 5.0}),
+    );
 }
 
 #[test]
@@ -192,12 +195,16 @@ fn strings_as_shorthand_of_objects() {
 fn nulls_and_dates() {
     assert_corrected(
         "search",
-        json!({"query": "x", "numResults": null, "contents": {"text": null}}),
+        json!({"query": "x", "userIdentifier": null, "contents": {"filterEmptyResults": null}}),
         json!({"query": "x", "contents": {}}),
         &[
-            "`numResults`: left out, because null is not allowed",
-            "`contents.text`: left out, because null is not allowed",
+            "`userIdentifier`: left out, because null is not allowed",
+            "`contents.filterEmptyResults`: left out, because null is not allowed",
         ],
+    );
+    assert_unchanged(
+        "search",
+        json!({"query": "x", "numResults": null, "contents": {"text": null}}),
     );
     assert_unchanged(
         "search_monitors.update",

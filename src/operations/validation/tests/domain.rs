@@ -184,8 +184,8 @@ fn counts_and_urls() {
             "`url` must be a URL that starts with http:// or https://; got `exa.ai`; did you mean `https://exa.ai`?",
         )],
     );
-    // Ids of results are accepted, too.
-    assert_unchanged("get_contents", json!({"urls": ["some-result-id"]}));
+    // Ids of results have an argument of their own.
+    assert_unchanged("get_contents", json!({"ids": ["some-result-id"]}));
 }
 
 #[test]

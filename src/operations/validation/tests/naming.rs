@@ -22,12 +22,19 @@ fn names_at_every_depth() {
     assert_corrected(
         "search",
         json!({"query": "x", "numResults": null, "num_results": 4, "user_location": null}),
-        json!({"query": "x", "numResults": 4}),
+        json!({"query": "x", "numResults": 4, "userLocation": null}),
         &[
-            "`numResults`: left out, because null is not allowed",
             "`num_results`: read as `numResults`",
             "`user_location`: read as `userLocation`",
-            "`userLocation`: left out, because null is not allowed",
+        ],
+    );
+    assert_corrected(
+        "search",
+        json!({"query": "x", "user_identifier": null}),
+        json!({"query": "x"}),
+        &[
+            "`user_identifier`: read as `userIdentifier`",
+            "`userIdentifier`: left out, because null is not allowed",
         ],
     );
     // A correctly spelt argument is not overwritten.
@@ -46,7 +53,7 @@ fn names_at_every_depth() {
     );
     assert_unchanged(
         "search",
-        json!({"query": "x", "outputSchema": {"type": "object", "Properties": {}}}),
+        json!({"query": "x", "outputSchema": {"type": "object", "properties": {"Num_Results": {}}}}),
     );
 }
 

@@ -71,10 +71,15 @@ fn unknown_arguments_of_closed_schemas() {
 fn missing_arguments() {
     assert_rejected(
         "get_contents",
-        json!({"url": "https://exa.ai"}),
+        json!({"text": true}),
+        &[("arguments", "`ids` or `urls` is required")],
+    );
+    assert_rejected(
+        "get_contents",
+        json!({"urls": ["https://exa.ai"], "ids": ["a"]}),
         &[(
-            "urls",
-            "`urls` is required: a list of strings; `url` was given, did you mean `urls`?",
+            "arguments",
+            "`ids` and `urls` cannot be combined; give one of them",
         )],
     );
     assert_rejected(
@@ -119,7 +124,8 @@ fn bounds_and_lengths() {
     );
     assert_rejected(
         "search",
-        json!({"query": "x", "includeText": ["a", "b"], "userIdentifier": "a b",
+        json!({"query": "x", "additionalQueries": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"],
+               "userIdentifier": "a b",
                "contents": {"livecrawlTimeout": 0}}),
         &[
             (
@@ -127,8 +133,8 @@ fn bounds_and_lengths() {
                 "`userIdentifier` must match `^[A-Za-z0-9_-]+$`; got `a b`",
             ),
             (
-                "includeText",
-                "`includeText` must have at most 1 entry; got 2",
+                "additionalQueries",
+                "`additionalQueries` must have at most 10 entries; got 11",
             ),
             (
                 "contents.livecrawlTimeout",

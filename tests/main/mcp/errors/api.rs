@@ -9,7 +9,11 @@ use crate::support::{API_KEY, DEFAULT_VERSION, McpServer, Program, Recorder, Res
 #[track_caller]
 fn search_failure(response: Response) -> crate::support::Failure {
     let mut fixture = Fixture::with_response(response);
-    let failure = fixture.call_failing("exa_api", "search", json!({"query": "q"}));
+    let failure = fixture.call_failing(
+        "exa_api",
+        "search",
+        json!({"query": "q", "output_format": "markdown"}),
+    );
     assert_eq!(failure.error["operation"], "search");
     let stderr = fixture.server.shut_down().stderr;
     assert!(!stderr.contains(API_KEY), "{stderr}");

@@ -39,7 +39,6 @@ fn all_problems_are_reported_together() {
         "did you mean `company`?",
         "`descriptoin` was given, did you mean `description`?",
         "override, append",
-        "`replace`",
         "at least 1",
     ]);
 }

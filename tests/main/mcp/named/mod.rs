@@ -1,5 +1,6 @@
 //! The named tools: the same names and arguments as the official server.
 
+mod legacy;
 mod official;
 mod requests;
 mod search;
@@ -110,7 +111,7 @@ fn every_named_tool_works() {
     sandbox.advance(120_000);
     let researched = call(
         "deep_researcher_check",
-        json!({"researchId": started["researchId"]}),
+        json!({"researchId": started["id"]}),
     );
     assert_eq!(researched["status"], "completed");
     let done = call("agent_run", json!({"runId": run["id"]}));

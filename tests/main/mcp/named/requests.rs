@@ -26,21 +26,23 @@ fn fetch_honors_max_characters() {
 
 #[test]
 fn research_is_started_and_read() {
+    // Exa has retired research; agent runs took its place.
     let mut fixture = Fixture::start();
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-    for call in [
-        json!({"instructions": "Compare"}),
-        json!({"instructions": "Compare", "model": "exa-research-pro", "outputSchema": schema}),
+    for (call, sent) in [
+        (
+            json!({"instructions": "Compare"}),
+            json!({"query": "Compare"}),
+        ),
+        (
+            json!({"instructions": "Compare", "model": "exa-research-pro", "outputSchema": schema}),
+            json!({"query": "Compare", "effort": "high", "outputSchema": schema}),
+        ),
     ] {
-        fixture.assert_sends(
-            "deep_researcher_start",
-            call.clone(),
-            "POST /research/v1",
-            call,
-        );
+        fixture.assert_sends("deep_researcher_start", call, "POST /agent/runs", sent);
     }
-    let (target, body, _) = fixture.request("deep_researcher_check", json!({"researchId": "r 1"}));
-    assert_eq!((target.as_str(), body), ("GET /research/v1/r%201", None));
+    let (target, body, _) = fixture.request("deep_researcher_check", json!({"researchId": "r1"}));
+    assert_eq!((target.as_str(), body), ("GET /agent/runs/r1", None));
 }
 
 #[test]

@@ -220,11 +220,10 @@ fn every_tool_set_has_levels() {
             assert_eq!(structured["metadata"]["contentLevel"], level, "{tool}");
             let results = structured["results"].as_array().expect("results");
             assert_eq!(results.len(), 3, "{tool}");
-            assert_eq!(
-                results[0].get("text").is_some(),
-                level == "full",
-                "{tool} {level}"
-            );
+            // The advanced search asks for the start of the text at this level, and shows what it asked for.
+            let has_text =
+                level == "full" || (tool, level) == ("web_search_advanced_exa", "standard");
+            assert_eq!(results[0].get("text").is_some(), has_text, "{tool} {level}");
             assert_eq!(
                 results[0].get("line").is_some(),
                 level == "summary",
@@ -232,8 +231,13 @@ fn every_tool_set_has_levels() {
             );
             sizes.push(text.len());
         }
+        let factor = if tool == "web_search_advanced_exa" {
+            1
+        } else {
+            2
+        };
         assert!(
-            sizes[0] * 2 < sizes[1] * 2 && sizes[1] * 2 < sizes[2],
+            sizes[0] < sizes[1] && sizes[1] * factor < sizes[2],
             "{tool}: {sizes:?}"
         );
     }

@@ -55,9 +55,9 @@ fn path_arguments(operation: &Operation) -> Value {
 fn every_paginated_list_is_read_to_the_end() {
     let lists: Vec<&'static Operation> = all()
         .iter()
-        .filter(|operation| is_paged(operation))
+        .filter(|operation| operation.api.name != "team" && is_paged(operation))
         .collect();
-    assert_eq!(lists.len(), 16);
+    assert_eq!(lists.len(), 17);
     let recorder = Recorder::start(pages_of_two(5));
     let mut server = McpServer::with_recorder(&recorder, &["--tools", "default,granular"]);
     for operation in lists {

@@ -124,13 +124,18 @@ const VIEWS: [(&str, &str, usize); 6] = [
 #[test]
 fn hidden_text_is_removed_from_every_field() {
     let mut problems = Vec::new();
-    let responses: Vec<Response> = all()
-        .iter()
+    // The dispatchers do not have team management.
+    let operations = || {
+        all()
+            .iter()
+            .filter(|operation| operation.api.name != "team")
+    };
+    let responses: Vec<Response> = operations()
         .flat_map(poisoned_responses)
         .map(|body| Response::json(200, &body))
         .collect();
     let mut fixture = Fixture::with(Recorder::responses(responses), &[], &[]);
-    for operation in all() {
+    for operation in operations() {
         let name = operation.name;
         let mut check = |outcome: &Outcome| {
             assert!(!outcome.is_error, "{name}: {}", outcome.text);

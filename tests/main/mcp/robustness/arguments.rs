@@ -77,12 +77,11 @@ fn check(
         // Markdown starts with the metadata.
         (false, Some(structured)) => {
             let metadata = &structured["metadata"];
-            let head = format!(
-                "{}: {} of",
-                metadata["operation"].as_str().unwrap_or("?"),
-                metadata["returned"]
-            );
-            assert!(outcome.text.starts_with(&head), "{head}: {text}");
+            let operation = metadata["operation"].as_str().unwrap_or("?");
+            let returned = &metadata["returned"];
+            let heads = ["of", "result"].map(|next| format!("{operation}: {returned} {next}"));
+            let is_head = |head: &String| outcome.text.starts_with(head);
+            assert!(heads.iter().any(is_head), "{heads:?}: {text}");
         }
         // An empty response has no structured content.
         (false, None) => assert_eq!(outcome.text, "{}", "{tool} with {arguments}"),

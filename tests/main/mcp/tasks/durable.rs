@@ -197,7 +197,8 @@ fn unfindable_start_is_not_repeated() {
     let mut server = connect(durable(&sandbox, &file));
     let entities = json!([{"name": "Acme", "domain": "acme.example"}]);
     let fields = json!([{"name": "ceo", "description": "Who leads the company"}]);
-    let args = json!({"entities": entities, "fields": fields});
+    let args = json!({"entities": entities, "fields": fields,
+        "startTime": "2026-01-01T00:00:00Z", "endTime": "2026-02-01T00:00:00Z"});
     let operation = "agent.monitors.backtests.create";
     sandbox.fault(operation, "hold=60000");
     let backtest = start_task(&mut server, call(operation, args));

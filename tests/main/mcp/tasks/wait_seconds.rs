@@ -76,9 +76,17 @@ fn starts(webset: &Value, monitor: &Value) -> Vec<Start> {
         ),
         start(
             "agent.monitors.backtests.create",
-            json!({"entities": entities, "fields": fields}),
+            json!({"entities": entities, "fields": fields,
+            "startTime": "2026-01-01T00:00:00Z", "endTime": "2026-02-01T00:00:00Z"}),
             "agent.monitors.backtests.get",
             None,
+            "completed",
+        ),
+        start(
+            "batches.create",
+            json!({"requests": [{"customId": "a", "method": "POST", "url": "/search", "body": {"query": "x"}}]}),
+            "batches.get",
+            Some("batches.cancel"),
             "completed",
         ),
         start(
@@ -193,6 +201,7 @@ fn wait_option_waits_for_completion() {
             "research.get" => json!({"researchId": research}),
             "agent.runs.get" => json!({"runId": id}),
             "agent.monitors.backtests.get" => json!({"backtestId": id}),
+            "batches.get" => json!({"batchId": id}),
             _ => json!({"monitorId": monitor, "runId": id}),
         };
         looks.push((

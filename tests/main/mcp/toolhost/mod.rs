@@ -2,6 +2,7 @@
 
 mod corrections;
 mod long_running;
+mod specification;
 mod synchronous;
 
 use serde_json::{Value, json};
@@ -12,9 +13,10 @@ use crate::support::{McpServer, Sandbox};
 const OPERATIONS: [(&str, &str); 4] = [
     (
         "websets-sync",
-        "list_operations create_webset get_webset list_websets update_webset delete_webset get_item \
-         list_items delete_item get_search get_enrichment get_monitor list_monitors delete_monitor \
-         get_webhook list_webhooks delete_webhook list_events",
+        "list_operations create_webset get_webset list_websets update_webset delete_webset cancel_webset \
+         preview_webset suggest_enrichments get_item list_items delete_item get_search get_enrichment \
+         get_monitor list_monitors delete_monitor create_webhook get_webhook list_webhooks delete_webhook \
+         list_events create_import get_import list_imports delete_import",
     ),
     (
         "websets-async",
@@ -107,10 +109,7 @@ fn list_operations_shows_schemas() {
         let description = description["operations"].as_array().expect("operations");
         let listed: Vec<&Value> = description.iter().map(|entry| &entry["name"]).collect();
         assert_eq!(listed, &names(tool)[1..], "{tool}");
-        for entry in description
-            .iter()
-            .filter(|entry| entry["name"] != "cancel_research")
-        {
+        for entry in description {
             assert_eq!(entry["inputSchema"]["type"], "object", "{entry}");
             assert!(entry["description"].is_string(), "{entry}");
         }
@@ -197,6 +196,7 @@ fn errors_and_lists_use_toolhost_names() {
     }
     for (tool, operation, own) in [
         ("exa-async", "cancel_research", "researchId"),
+        ("exa-async", "start_research", "instructions"),
         ("websets-async", "start_monitor", "searchParams"),
         ("exa-sync", "search", "filters"),
     ] {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::Host;
-use crate::support::McpServer;
 
 #[test]
 fn synchronous_websets_operations_work() {
@@ -54,7 +53,26 @@ fn synchronous_websets_operations_work() {
         json!({"type": "webset.created", "limit": 1}),
     );
     assert_eq!(events["data"][0]["type"], "webset.created");
-    // `websets-sync` cannot create monitors and webhooks.
+    let preview = host.call(
+        tool,
+        "preview_webset",
+        json!({"search": {"query": "banks"}}),
+    );
+    assert!(preview["search"]["criteria"].is_array(), "{preview}");
+    let suggested = host.call(tool, "suggest_enrichments", json!({"websetId": id}));
+    let add = &suggested["addWith"];
+    assert_eq!(add["tool"], "websets-async", "{suggested}");
+    let arguments = json!({"operation": add["operation"], "params": add["params"]});
+    host.server.call("websets-async", arguments).success();
+    let stopped = host.call(tool, "cancel_webset", of_webset.clone());
+    assert_eq!(stopped["status"], "cancelled", "{stopped}");
+    let import = json!({"title": "Customers", "entity": {"type": "company"}, "csvContent": "name,url\nA,https://a.example"});
+    let import = host.call(tool, "create_import", import);
+    let import = json!({"importId": import["id"]});
+    host.call(tool, "get_import", import.clone());
+    let imports = host.call(tool, "list_imports", json!({}));
+    assert_eq!(imports["data"][0]["id"], import["importId"]);
+    host.call(tool, "delete_import", import);
     let monitor = host.call(
         "websets-async",
         "start_monitor",
@@ -71,9 +89,8 @@ fn synchronous_websets_operations_work() {
         monitor["monitorId"]
     );
     host.call(tool, "delete_monitor", monitor);
-    let mut creator = McpServer::with_upstream(&host.sandbox.url(), &["--tools", "webhooks"]);
     let webhook = json!({"events": ["webset.idle"], "url": "https://hooks.example/x"});
-    let webhook = creator.call("webhooks_create", webhook).success();
+    let webhook = host.call(tool, "create_webhook", webhook);
     let webhook = json!({"webhookId": webhook["id"]});
     host.call(tool, "get_webhook", webhook.clone());
     assert_eq!(

@@ -77,19 +77,25 @@ pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, V
             );
         }
     }
+    // Team management has tools, a key and a host of its own; `team.rs` tests it.
     let missed = all()
         .iter()
-        .filter(|operation| !called.contains(operation.name));
+        .filter(|operation| operation.api.name != "team" && !called.contains(operation.name));
     problems.extend(missed.map(|operation| format!("{} was not called", operation.name)));
     assert_no_problems(&problems);
-    assert_eq!(called.len(), 69);
+    assert_eq!(called.len(), 76);
 }
 
 /// Returns the violations of the published response schema.
 fn schema_violations(operation: &Operation, response: &Value) -> Vec<String> {
     let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
     let validator = jsonschema::validator_for(&schema).expect("a usable schema");
-    let errors = validator.iter_errors(response);
+    // The mark of the sandbox is not part of the API, some of whose responses take no other fields.
+    let mut response = response.clone();
+    if let Some(fields) = response.as_object_mut() {
+        fields.shift_remove("sandbox");
+    }
+    let errors = validator.iter_errors(&response);
     errors
         .map(|error| format!("{}: {error} at {}", operation.name, error.instance_path()))
         .collect()

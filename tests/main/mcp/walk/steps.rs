@@ -6,7 +6,7 @@ use super::{Step, step};
 
 /// Returns all steps; deletions come last.
 pub(super) fn all() -> Vec<Step> {
-    let parts = [websets(), search(), deletions()];
+    let parts = [websets(), search(), batches(), deletions()];
     parts.into_iter().flatten().collect()
 }
 
@@ -22,6 +22,7 @@ fn websets() -> Vec<Step> {
     let import = json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     let behavior = json!({"type": "search", "config": {"count": 2}});
     vec![
+        step("teams.me", json!({})),
         step(
             "websets.preview",
             json!({"search": {"query": "startups in Berlin"}}),
@@ -174,7 +175,8 @@ fn search() -> Vec<Step> {
         step("agent.monitors.changes.list", agent_monitor()),
         step(
             "agent.monitors.backtests.create",
-            json!({"entities": entities, "fields": fields}),
+            json!({"entities": entities, "fields": fields,
+            "startTime": "2026-01-01T00:00:00Z", "endTime": "2026-02-01T00:00:00Z"}),
         )
         .save("backtest", "/id"),
         step(
@@ -194,6 +196,10 @@ fn search() -> Vec<Step> {
             json!({"monitorId": "$searchMonitor", "name": "N"}),
         )
         .with_expected("/name", "N"),
+        step(
+            "search_monitors.batch",
+            json!({"action": "pause", "filter": {"name": "N"}}),
+        ),
         step("search_monitors.runs.list", monitor())
             .save("run", "/data/0/id")
             .after(WORK_MS),
@@ -201,6 +207,20 @@ fn search() -> Vec<Step> {
             "search_monitors.runs.get",
             json!({"monitorId": "$searchMonitor", "runId": "$run"}),
         ),
+    ]
+}
+
+fn batches() -> Vec<Step> {
+    let batch = || json!({"batchId": "$batch"});
+    let requests = json!([
+        {"customId": "a", "method": "POST", "url": "/search", "body": {"query": "banks"}}
+    ]);
+    vec![
+        step("batches.create", json!({ "requests": requests })).save("batch", "/id"),
+        step("batches.get", batch()),
+        step("batches.list", json!({})),
+        step("batches.cancel", batch()),
+        step("batches.delete", batch()).after(WORK_MS),
     ]
 }
 

@@ -1,0 +1,112 @@
+//! `batch run`.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Program, Recorder, Response};
+
+fn results(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn results_are_in_the_order_of_the_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    let lines = [
+        r#"{"query": "a"}"#,
+        "",
+        r#"{"id": 7, "operation": "answer", "arguments": {"query": "b"}}"#,
+        r#"{"method": "POST", "url": "/search", "customId": "c", "body": {"query": "c"}}"#,
+        r#"{"operation": "serch", "arguments": {}}"#,
+    ];
+    std::fs::write(&file, lines.join("\n")).expect("a file");
+    let path = file.display().to_string();
+    let output = Program::new(["--sandbox", "batch", "run", &path]).run();
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    let found = results(&output.stdout);
+    let numbers: Vec<&Value> = found.iter().map(|it| &it["line"]).collect();
+    assert_eq!(json!(numbers), json!([1, 3, 4, 5]));
+    assert_eq!(found[1]["id"], 7);
+    assert_eq!(found[1]["operation"], "answer");
+    assert_eq!(found[2]["id"], "c");
+    let problem = found[3]["error"]["message"].as_str().expect("a message");
+    assert!(problem.contains("`search`"), "{problem}");
+    assert_eq!(found[3]["ok"], false);
+}
+
+#[test]
+fn exa_runs_a_remote_batch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(
+        &file,
+        "{\"query\": \"a\"}\n{\"id\": \"x\", \"query\": \"b\"}\n",
+    )
+    .expect("a file");
+    let path = file.display().to_string();
+    let output = Program::new(["--sandbox", "batch", "run", &path, "--remote"]).run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let found = results(&output.stdout);
+    assert_eq!(
+        (&found[0]["ok"], &found[1]["id"]),
+        (&json!(true), &json!("x"))
+    );
+    assert!(found[1]["response"]["results"].is_array(), "{}", found[1]);
+}
+
+/// A killed run is continued: no finished call is made again.
+#[test]
+fn killed_run_is_continued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    let queries: Vec<String> = (0..12)
+        .map(|n| json!({"query": format!("q{n}")}).to_string())
+        .collect();
+    std::fs::write(&file, queries.join("\n")).expect("a file");
+    let out = folder.path().join("out.jsonl");
+    let (path, out_path) = (file.display().to_string(), out.display().to_string());
+    let server = Recorder::always(Response::json(200, &json!({"results": []})));
+    let arguments = [
+        "batch",
+        "run",
+        &path,
+        "--output",
+        &out_path,
+        "--concurrency",
+        "1",
+        "--rate",
+        "5",
+    ];
+    let program = || Program::new(arguments).env("EXA_BASE_URL", &server.url());
+    let mut child = program()
+        .into_command()
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let journal = folder.path().join("out.jsonl.journal");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let finished = || {
+        let text = std::fs::read_to_string(&journal).unwrap_or_default();
+        text.matches("\"finished\"").count()
+    };
+    while finished() < 3 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let done = finished();
+    assert!((3..12).contains(&done), "{done} calls were made");
+    server.take();
+    let output = program().run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert_eq!(server.take().len(), 12 - done);
+    let found = results(&std::fs::read_to_string(&out).expect("the output"));
+    assert_eq!(found.len(), 12);
+    assert!(found.iter().all(|result| result["ok"] == true));
+    assert!(!journal.exists());
+}
