@@ -36,6 +36,8 @@ pub(super) struct Method<'a> {
     pub(super) source: &'a SdkOperation,
     /// The type name of its arguments.
     pub(super) arguments: String,
+    /// The arguments beside the query, if it can also be called with a query alone.
+    pub(super) options: Option<QueryOptions>,
     /// Whether it can be called without arguments.
     pub(super) optional: bool,
     /// The type name of its response.
@@ -44,6 +46,14 @@ pub(super) struct Method<'a> {
     pub(super) result: Type,
     /// The other fields of the response.
     pub(super) rest: Vec<Field>,
+}
+
+/// The arguments beside the query of an operation that requires nothing else.
+#[derive(Debug)]
+pub(super) struct QueryOptions {
+    /// The name of their type.
+    pub(super) name: String,
+    pub(super) fields: Vec<Field>,
 }
 
 impl<'a> Module<'a> {
@@ -61,6 +71,7 @@ impl<'a> Module<'a> {
             let prefix = type_prefix(file, namespace, verb);
             allocator.claim(&format!("{prefix}Args"));
             allocator.claim(&format!("{prefix}Answer"));
+            allocator.claim(&format!("{prefix}Options"));
         }
         let mut declarations = Declarations::new(allocator);
         let shared = output_definitions(&namespaces);
@@ -213,6 +224,11 @@ fn method<'a>(
     let declared = declarations.get(index);
     let optional = declared.is_some_and(has_no_required_fields);
     let arguments = declared.map_or_else(String::new, |found| found.name.clone());
+    let options = declared.and_then(fields_beside_query);
+    let options = options.map(|fields| QueryOptions {
+        name: format!("{prefix}Options"),
+        fields,
+    });
     let mut response = ResponseTypes::new(declarations, prefix, &source.output);
     if source.follow.is_some() {
         response.rest.push(Field {
@@ -232,6 +248,7 @@ fn method<'a>(
         all: paged.then(String::new),
         source,
         arguments,
+        options,
         optional,
         response: format!("{prefix}Answer"),
         result: response.result,
@@ -244,6 +261,18 @@ fn has_no_required_fields(arguments: &Declaration) -> bool {
         Shape::Object { fields, .. } => fields.iter().all(|field| !field.required),
         Shape::Alias(_) => false,
     }
+}
+
+/// Returns the fields beside `query`, if it is a text and the only required one.
+fn fields_beside_query(arguments: &Declaration) -> Option<Vec<Field>> {
+    let Shape::Object { fields, .. } = &arguments.shape else {
+        return None;
+    };
+    let is_query = |field: &&Field| field.name == "query";
+    let (query, others): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(is_query);
+    let is_text = |field: &&Field| field.required && field.value == Type::String;
+    let fits = query.iter().any(is_text) && others.iter().all(|field| !field.required);
+    fits.then(|| others.into_iter().cloned().collect())
 }
 
 fn arguments(

@@ -1,6 +1,6 @@
 //! The types of a response: its results, and the fields next to them.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::flatten::flatten;
 use super::lower::Lowering;
@@ -18,7 +18,7 @@ pub(super) struct ResponseTypes {
 impl ResponseTypes {
     /// Splits the response schema in the same way as the server splits a response.
     pub(super) fn new(out: &mut Declarations, prefix: &str, schema: &Value) -> Self {
-        let flat = flatten(schema, schema);
+        let flat = join_variants(schema, flatten(schema, schema));
         let hint = format!("{prefix}Result");
         let mut lowering = Lowering::new(schema, Side::Output, out, &[]);
         let Some(list) = list_of(&flat) else {
@@ -49,6 +49,38 @@ impl ResponseTypes {
             rest: lowering.fields(&others, &format!("{prefix}Answer")),
         }
     }
+}
+
+/// Joins the variants of a response to one object with the fields of all; it requires what all variants require.
+fn join_variants(root: &Value, flat: Value) -> Value {
+    let variants = ["oneOf", "anyOf"]
+        .iter()
+        .find_map(|key| flat.get(key)?.as_array());
+    let variants = variants.into_iter().flatten();
+    let variants: Vec<Value> = variants.map(|variant| flatten(root, variant)).collect();
+    let of = |variant: &Value| {
+        variant
+            .get("properties")
+            .and_then(Value::as_object)
+            .cloned()
+    };
+    let properties: Option<Vec<_>> = variants.iter().map(of).collect();
+    let Some(properties) = properties.filter(|found| !found.is_empty()) else {
+        return flat;
+    };
+    let requires = |variant: &Value, name: &str| {
+        let required = variant.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|found| found == name))
+    };
+    let mut joined = Map::new();
+    for (name, schema) in properties.into_iter().flatten() {
+        joined.entry(name).or_insert(schema);
+    }
+    let required: Vec<&String> = joined
+        .keys()
+        .filter(|name| variants.iter().all(|variant| requires(variant, name)))
+        .collect();
+    json!({"type": "object", "required": required, "properties": joined})
 }
 
 /// Returns the field that holds the results, unless the response is itself a result.

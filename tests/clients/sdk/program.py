@@ -3,9 +3,21 @@
 import asyncio
 import sys
 from collections.abc import Awaitable
+from datetime import date
 from typing import Any
 
-from exa_sdk import CallTool, Exa, ExaToolError, first, paginate, websets
+from exa_sdk import (
+    CallTool,
+    Exa,
+    ExaToolError,
+    dedupe,
+    filter_by_date,
+    filter_by_score,
+    first,
+    paginate,
+    to_csv,
+    websets,
+)
 from exa_sdk.websets import CreateArgs, Webset
 from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -13,11 +25,13 @@ from mcp.client.stdio import stdio_client
 
 async def mistakes(exa: Exa) -> None:
     """Code that must not pass the type checker; it is never called."""
-    await exa.search({"query": "x", "numResult": 3})  # type: ignore[typeddict-unknown-key]
+    await exa.search({"query": "x", "numResult": 3})  # type: ignore[call-overload]
     await exa.items.list({})  # type: ignore[typeddict-item]
-    await exa.search({"query": "x", "type": "quick"})  # type: ignore[typeddict-item]
+    await exa.search({"query": "x", "type": "quick"})  # type: ignore[call-overload]
     await exa.websets.create({"search": {"querry": "x"}})  # type: ignore[typeddict-item,typeddict-unknown-key]
-    await exa.search({"query": "x"}, {"level": "full"})  # type: ignore[typeddict-unknown-key]
+    await exa.search({"query": "x"}, {"level": "full"})  # type: ignore[call-overload]
+    await exa.search("x", {"numResult": 3})  # type: ignore[call-overload]
+    await exa.search("x", {"query": "y"})  # type: ignore[call-overload]
     first((await exa.websets.get({"websetId": "x"}))["results"])["id"] + 1  # type: ignore[operator]
 
 
@@ -78,6 +92,32 @@ async def search(exa: Exa) -> None:
     assert [list(result) for result in short["results"]] == [["url"], ["url"]]
 
 
+async def helpers(exa: Exa) -> None:
+    found = await exa.search("batteries", {"numResults": 5, "fields": ["url", "title", "publishedDate"]})
+    results = found["results"]
+    assert len(results) == 5, "arguments follow the query"
+    assert all("id" not in result for result in results), "options follow the query"
+    answered = await exa.answer("What is a battery?")
+    assert answered["metadata"]["operation"] == "answer"
+
+    assert dedupe([*results, *results]) == results
+    pages = [{"url": "https://www.a.example/"}, {"url": "http://a.example#top"}, {"title": "no address"}]
+    assert len(dedupe(pages)) == 2, "one page has several addresses"
+
+    dates = sorted(result.get("publishedDate") or "" for result in results)
+    assert len(filter_by_date(results, dates[0], dates[-1])) == len(results), "the limits count"
+    assert filter_by_date(results, "2999-01-01") == []
+    noon: list[dict[str, str | None]] = [{"publishedDate": "2026-01-31T12:00:00.000Z"}, {"publishedDate": None}]
+    assert len(filter_by_date(noon, date(2026, 1, 31), "2026-01-31")) == 1, "a day lasts until its end"
+
+    scored: list[dict[str, float | None]] = [{"score": 0.5}, {"score": 0.2}, {"score": None}, {}]
+    assert filter_by_score(scored, 0.5) == [{"score": 0.5}]
+
+    table = to_csv([{"a": 'x "y", z', "b": [1]}, {"a": "=1+1", "c": None}])
+    assert table == 'a,b,c\r\n"x ""y"", z",[1],\r\n\'=1+1,,\r\n', table
+    assert len(to_csv(results, ["title"]).splitlines()) == 6
+
+
 async def errors(exa: Exa, structured: bool) -> None:
     missing = await failure(exa.websets.get({"websetId": "no-such-webset"}))
     unfit: Any = {"query": "x", "numResults": "many"}
@@ -93,6 +133,7 @@ async def use(exa: Exa, name: str, structured: bool = True) -> None:
     await lists(exa)
     await items(exa)
     await search(exa)
+    await helpers(exa)
     await errors(exa, structured)
     print(f"{name}: fine")
 

@@ -3,7 +3,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 
-import { Exa, ExaToolError, first, paginate } from "./out/exa/index.js";
+import { Exa, ExaToolError, dedupe, filterByDate, filterByScore, first, paginate, toCsv } from "./out/exa/index.js";
 import type { CallTool, agent, websets } from "./out/exa/index.js";
 
 declare const process: { argv: string[] };
@@ -40,6 +40,10 @@ export function mistakes(exa: Exa): unknown[] {
     () => exa.websets.create({ search: { querry: "x" } }),
     // @ts-expect-error no such option
     () => exa.search({ query: "x" }, { level: "full" }),
+    // @ts-expect-error a typo in what follows the query
+    () => exa.search("x", { numResult: 3 }),
+    // @ts-expect-error the query comes twice
+    () => exa.search("x", { query: "y" }),
     // @ts-expect-error an identifier is text
     async () => first(await exa.websets.get({ websetId: "x" })).id + 1 === 2,
   ];
@@ -101,6 +105,32 @@ async function search(exa: Exa): Promise<void> {
   check(short.results.every((result) => Object.keys(result).join() === "url"), "only the field asked for");
 }
 
+async function helpers(exa: Exa): Promise<void> {
+  const { results } = await exa.search("batteries", { numResults: 5, fields: ["url", "title", "publishedDate"] });
+  check(results.length === 5, "arguments follow the query");
+  check(results.every((result) => !("id" in result)), "options follow the query");
+  const answered = await exa.answer("What is a battery?");
+  check(answered.metadata.operation === "answer", "every operation with a query takes it alone");
+
+  check(dedupe([...results, ...results]).length === results.length, "no address comes twice");
+  const pages = [{ url: "https://www.a.example/" }, { url: "http://a.example#top" }, { title: "no address" }];
+  check(dedupe(pages).length === 2, "one page has several addresses");
+
+  const dates = results.map(({ publishedDate }) => publishedDate ?? "").filter(Boolean).sort();
+  const [oldest = "", newest = ""] = [dates[0], dates.at(-1)];
+  check(filterByDate(results, oldest, newest).length === dates.length, "the limits count");
+  check(filterByDate(results, new Date("2999-01-01")).length === 0, "nothing is from the future");
+  const noon = [{ publishedDate: "2026-01-31T12:00:00.000Z" }, { publishedDate: null }];
+  check(filterByDate(noon, "2026-01-31", "2026-01-31").length === 1, "a day lasts until its end");
+
+  const scored = [{ score: 0.5 }, { score: 0.2 }, { score: null }, {}];
+  check(filterByScore(scored, 0.5).length === 1, "the least score counts");
+
+  const table = toCsv([{ a: 'x "y", z', b: [1] }, { a: "=1+1", c: null }]);
+  check(table === 'a,b,c\r\n"x ""y"", z",[1],\r\n\'=1+1,,\r\n', `the table is ${table}`);
+  check(toCsv(results, ["title"]).split("\r\n").length === results.length + 2, "a line for each result");
+}
+
 async function errors(exa: Exa, structured: boolean): Promise<void> {
   const missing = await failure(exa.websets.get({ websetId: "no-such-webset" }));
   const args = { query: "x", numResults: "many" } as unknown as { query: string };
@@ -132,6 +162,7 @@ for (const [name, way] of Object.entries(ways)) {
   await list(exa);
   await items(exa);
   await search(exa);
+  await helpers(exa);
   await errors(exa, name !== "without structured content");
   console.log(`${name}: fine`);
 }

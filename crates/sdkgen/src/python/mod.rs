@@ -47,7 +47,7 @@ pub(super) static TARGET: Target = Target {
 };
 
 /// The public names of `core.py`, which the client re-exports.
-const PUBLIC: [&str; 9] = [
+const PUBLIC: [&str; 13] = [
     "CallTool",
     "ExaToolError",
     "Filters",
@@ -55,8 +55,12 @@ const PUBLIC: [&str; 9] = [
     "Options",
     "PageOptions",
     "Problem",
+    "dedupe",
+    "filter_by_date",
+    "filter_by_score",
     "first",
     "paginate",
+    "to_csv",
 ];
 
 fn member_name(name: &str) -> String {
@@ -81,7 +85,14 @@ fn module_imports(package: &Package<'_>, module: &Module<'_>, path: &str, body: 
         ("collections.abc", &["AsyncIterator", "Mapping"][..]),
         (
             "typing",
-            &["Any", "Literal", "TypeAlias", "TypedDict", "Union"],
+            &[
+                "Any",
+                "Literal",
+                "TypeAlias",
+                "TypedDict",
+                "Union",
+                "overload",
+            ],
         ),
     ] {
         let used: Vec<&str> = names
@@ -93,13 +104,15 @@ fn module_imports(package: &Package<'_>, module: &Module<'_>, path: &str, body: 
             head.push_str(&format!("from {from} import {}\n", used.join(", ")));
         }
     }
+    let takes_query = module.methods().any(|method| method.options.is_some());
     let core = match module.method_kinds() {
         (false, _) => "CallTool",
         (_, false) => "CallTool, Metadata, NotRequired, Options, call",
         (_, true) => "CallTool, Metadata, NotRequired, Options, PageOptions, call, each",
     };
     let from = import_path(path, "core");
-    head.push_str(&format!("\nfrom {from} import {core}\n"));
+    let query = if takes_query { ", with_query" } else { "" };
+    head.push_str(&format!("\nfrom {from} import {core}{query}\n"));
     head.push_str(&child_imports(package, module, path));
     format!("{head}\n\n")
 }
@@ -187,8 +200,12 @@ fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     let source = method.source;
     // The default `{}` is never modified; `None` would weaken the types.
     let parameter = method.parameter();
+    let given = match method.options {
+        Some(_) => "arguments, view",
+        None => "args, options",
+    };
     let call = format!(
-        "(\n            self._call_tool, {}, {}, args, options\n        )",
+        "(\n            self._call_tool, {}, {}, {given}\n        )",
         python_string(&source.tool),
         python_string(&source.name)
     );
@@ -197,11 +214,29 @@ fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     if source.deprecated {
         doc.push_str("\n\nDeprecated.");
     }
-    let mut text = format!(
-        "    async def {name}(self, {parameter}, options: Options = {{}}) -> {response}:\n{}\
+    let mut text = String::new();
+    let mut begin = "";
+    let parameters = match &method.options {
+        None => format!("{parameter}, options: Options = {{}}"),
+        Some(more) => {
+            let (arguments, more) = (&method.arguments, &more.name);
+            for parameters in [
+                format!("query: str, options: {more} = {{}}, /"),
+                format!("args: {arguments}, options: Options = {{}}"),
+            ] {
+                text.push_str(&format!(
+                    "    @overload\n    async def {name}(self, {parameters}) -> {response}: ...\n"
+                ));
+            }
+            begin = "        arguments, view = with_query(args, options)\n";
+            format!("args: {arguments} | str, options: Mapping[str, Any] = {{}}")
+        }
+    };
+    text.push_str(&format!(
+        "    async def {name}(self, {parameters}) -> {response}:\n{}{begin}\
          \x20       answer: {response} = await call{call}\n        return answer\n",
         docstring(&doc, 8)
-    );
+    ));
     if let Some(all) = &method.all {
         let result = type_text(names, &method.result, Side::Output);
         text.push_str(&format!(

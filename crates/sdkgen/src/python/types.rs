@@ -21,7 +21,18 @@ pub(super) fn response_text(names: &Declarations, method: &Method<'_>) -> String
             .map(|rest| field_text(names, rest, Side::Output)),
     );
     let doc = format!("Answer of `{}`.", method.source.name);
-    typed_dict(&method.response, &doc, &fields)
+    let mut text = typed_dict(&method.response, &doc, &fields);
+    if let Some(options) = &method.options {
+        let fields = options.fields.iter();
+        let fields: Vec<_> = fields
+            .map(|field| field_text(names, field, Side::Input))
+            .collect();
+        let doc = format!("What follows the query of `{}`.", method.source.name);
+        let declared = typed_dict(&options.name, &doc, &fields);
+        // They stand beside the options of every operation.
+        text.push_str(&declared.replacen("(TypedDict)", "(Options)", 1));
+    }
+    text
 }
 
 pub(super) fn declaration_text(names: &Declarations, declaration: &Declaration) -> String {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timezone
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, cast
 
 if sys.version_info >= (3, 11):
@@ -22,9 +26,14 @@ __all__ = [
     "PageOptions",
     "Problem",
     "call",
+    "dedupe",
     "each",
+    "filter_by_date",
+    "filter_by_score",
     "first",
     "paginate",
+    "to_csv",
+    "with_query",
 ]
 
 
@@ -162,6 +171,96 @@ def first(results: list[Result]) -> Result:
     if not results:
         raise LookupError("the answer holds no result")
     return results[0]
+
+
+Found = TypeVar("Found", bound=Mapping[str, Any])
+
+
+def with_query(
+    given: Mapping[str, Any] | str, more: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Takes a query and what follows it apart, into arguments and options."""
+    if not isinstance(given, str):
+        return given, more
+    names = Options.__annotations__.keys() | PageOptions.__annotations__.keys()
+    args = {name: value for name, value in more.items() if name not in names}
+    options = {name: value for name, value in more.items() if name in names}
+    return {**args, "query": given}, options
+
+
+def _moment(found: date | str, end: bool = False) -> datetime:
+    """The time of a date; the end of the day, if it tells no time and that is wanted."""
+    if isinstance(found, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", found):
+        found = date.fromisoformat(found)
+    if isinstance(found, str):
+        found = datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", found))
+    if not isinstance(found, datetime):
+        found = datetime.combine(found, time.max if end else time.min)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def filter_by_date(
+    results: Iterable[Found], after: date | str, before: date | str | None = None
+) -> list[Found]:
+    """The results that were published from one date to another; those without a date are left out."""
+    start = _moment(after)
+    end = None if before is None else _moment(before, end=True)
+
+    def fits(result: Found) -> bool:
+        published = result.get("publishedDate")
+        if not isinstance(published, str):
+            return False
+        try:
+            moment = _moment(published)
+        except ValueError:
+            return False
+        return start <= moment and (end is None or moment <= end)
+
+    return [result for result in results if fits(result)]
+
+
+def filter_by_score(results: Iterable[Found], min_score: float) -> list[Found]:
+    """The results with at least this score; those without a score are left out."""
+    scores = ((result, result.get("score")) for result in results)
+    return [result for result, score in scores if isinstance(score, (int, float)) and score >= min_score]
+
+
+def dedupe(results: Iterable[Found]) -> list[Found]:
+    """The results without repetitions of the same address or, without one, of the same `id`."""
+    seen: set[str] = set()
+    kept: list[Found] = []
+    for result in results:
+        key = result.get("url") or result.get("id")
+        if isinstance(key, str):
+            address = re.sub(r"^https?://(www\.)?", "", key.split("#")[0]).removesuffix("/")
+            if address in seen:
+                continue
+            seen.add(address)
+        kept.append(result)
+    return kept
+
+
+def to_csv(results: Iterable[Mapping[str, Any]], fields: Sequence[str] | None = None) -> str:
+    """A table with a line for each result; nested values are JSON.
+
+    Without a list of fields, it has all that occur. A text that a spreadsheet would take for a formula gets an
+    apostrophe in front of it.
+    """
+    rows = list(results)
+    columns = list(dict.fromkeys(name for row in rows for name in row)) if fields is None else list(fields)
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow([_cell(name) for name in columns])
+    table.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return re.sub(r"^(?=[=+\-@\t\r])", "'", value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 async def paginate(fetch: Callable[[str | None], Awaitable[Page]]) -> AsyncIterator[Page]:

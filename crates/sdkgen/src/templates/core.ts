@@ -131,6 +131,101 @@ export function first<Result>(answer: Answer<Result>): Result {
   return result;
 }
 
+/** What an argument beside the query is for: the API, or the server. */
+const OPTIONS: ReadonlySet<string> = new Set<keyof Options>([
+  "content_level",
+  "fields",
+  "filters",
+  "max_tokens",
+  "all",
+  "fresh",
+  "wait_seconds",
+  "cache_id",
+  "index",
+  "offset",
+  "limit",
+]);
+
+/** Takes a query and what follows it apart, into arguments and options. */
+export function withQuery(given: object | string, more: object): [args: object, options: Options] {
+  if (typeof given !== "string") {
+    return [given, more];
+  }
+  const entries = Object.entries(more);
+  const args = Object.fromEntries(entries.filter(([name]) => !OPTIONS.has(name)));
+  const options = Object.fromEntries(entries.filter(([name]) => OPTIONS.has(name)));
+  return [{ ...args, query: given }, options];
+}
+
+/** Returns a field of a result. */
+const field = (result: object, name: string): unknown => (result as Record<string, unknown>)[name];
+
+/** Returns the time of a date; the end of the day, if it tells no time and that is wanted. */
+function timeOf(date: Date | string, end = false): number {
+  const isDay = typeof date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(date);
+  const time = new Date(date).getTime();
+  if (Number.isNaN(time)) {
+    throw new RangeError(`not a date: ${String(date)}`);
+  }
+  return isDay && end ? time + 86_399_999 : time;
+}
+
+/** The results that were published from one date to another; those without a date are left out. */
+export function filterByDate<Result extends object>(
+  results: readonly Result[],
+  after: Date | string,
+  before?: Date | string,
+): Result[] {
+  const [from, to] = [timeOf(after), before === undefined ? Infinity : timeOf(before, true)];
+  return results.filter((result) => {
+    const date = field(result, "publishedDate");
+    const time = typeof date === "string" ? Date.parse(date) : NaN;
+    return time >= from && time <= to;
+  });
+}
+
+/** The results with at least this score; those without a score are left out. */
+export function filterByScore<Result extends object>(results: readonly Result[], minScore: number): Result[] {
+  return results.filter((result) => {
+    const score = field(result, "score");
+    return typeof score === "number" && score >= minScore;
+  });
+}
+
+/** The results without repetitions of the same address or, without one, of the same `id`. */
+export function dedupe<Result extends object>(results: readonly Result[]): Result[] {
+  const seen = new Set<string>();
+  return results.filter((result) => {
+    const key = field(result, "url") ?? field(result, "id");
+    if (typeof key !== "string") {
+      return true;
+    }
+    const address = key.replace(/#.*$/, "").replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
+    const isNew = !seen.has(address);
+    seen.add(address);
+    return isNew;
+  });
+}
+
+/**
+ * A table with a line for each result; nested values are JSON. Without a list of fields, it has all that occur.
+ *
+ * A text that a spreadsheet would take for a formula gets an apostrophe in front of it.
+ */
+export function toCsv(results: readonly object[], fields?: readonly string[]): string {
+  const columns = fields ?? [...new Set(results.flatMap((result) => Object.keys(result)))];
+  const rows = results.map((result) => columns.map((name) => cell(field(result, name))).join(","));
+  return [columns.map(cell).join(","), ...rows].map((row) => `${row}\r\n`).join("");
+}
+
+function cell(value: unknown): string {
+  if (value === undefined || value === null) {
+    return "";
+  }
+  const text = typeof value === "string" ? value.replace(/^(?=[=+\-@\t\r])/, "'") : JSON.stringify(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
 /** All pages, each fetched when it is wanted: `paginate((cursor) => exa.items.list({ websetId, cursor }))`. */
 export async function* paginate<Page extends Answer<unknown>>(
   fetch: (cursor?: string) => Promise<Page>,

@@ -47,7 +47,7 @@ pub(super) static TARGET: Target = Target {
 
 /// Re-exports the public names of `core.ts`.
 const PUBLIC: &str = "\
-export { ExaToolError, first, paginate } from \"./core.js\";
+export { ExaToolError, dedupe, filterByDate, filterByScore, first, paginate, toCsv } from \"./core.js\";
 export type { Answer, CallTool, Filters, Metadata, Options, PageOptions, Problem } from \"./core.js\";
 ";
 
@@ -74,6 +74,12 @@ fn core_imports(module: &Module<'_>, core: &str) -> String {
         (false, _) => ("", "CallTool"),
         (true, false) => ("call", "Answer, CallTool, Options"),
         (true, true) => ("call, each", "Answer, CallTool, Options, PageOptions"),
+    };
+    let takes_query = module.methods().any(|method| method.options.is_some());
+    let functions = if takes_query {
+        format!("{functions}, withQuery")
+    } else {
+        functions.to_owned()
     };
     let mut text = String::new();
     if !functions.is_empty() {
@@ -169,9 +175,20 @@ fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     );
     let (name, response) = (&method.name, &method.response);
     let mut text = comment(&method.description(), source.deprecated, 2);
-    text.push_str(&format!(
-        "  {name}({parameter}, options: Options = {{}}): Promise<{response}> {{\n    return call{call};\n  }}\n"
-    ));
+    match &method.options {
+        None => text.push_str(&format!(
+            "  {name}({parameter}, options: Options = {{}}): Promise<{response}> {{\n    return call{call};\n  }}\n"
+        )),
+        Some(options) => {
+            let (arguments, more) = (&method.arguments, &options.name);
+            text.push_str(&format!(
+                "  {name}(query: string, options?: {more}): Promise<{response}>;\n  \
+                 {name}(args: {arguments}, options?: Options): Promise<{response}>;\n  \
+                 {name}(given: {arguments} | string, more: {more} = {{}}): Promise<{response}> {{\n    \
+                 const [args, options] = withQuery(given, more);\n    return call{call};\n  }}\n"
+            ));
+        }
+    }
     if let Some(all) = &method.all {
         text.push('\n');
         text.push_str(&comment(&method.all_description(), source.deprecated, 2));

@@ -18,6 +18,14 @@ pub(super) fn response_text(names: &Declarations, method: &Method<'_>) -> String
             "export interface {name} extends Answer<{result}> {{\n{fields}}}\n\n"
         ));
     }
+    if let Some(options) = &method.options {
+        let (name, arguments) = (&options.name, &method.arguments);
+        let doc = format!("What follows the query of `{}`.", method.source.name);
+        text.push_str(&comment(&doc, false, 0));
+        text.push_str(&format!(
+            "export type {name} = Omit<{arguments}, \"query\"> & Options;\n\n"
+        ));
+    }
     text
 }
 
