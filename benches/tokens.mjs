@@ -146,6 +146,9 @@ const table = `# Tokens of answers
 Written by \`node tokens.mjs FOLDER\`: the text of the same call to both servers with the same data of the Exa API, in
 o200k tokens. The last column is the share of the source text that our answer has, relative to the official one.
 
+Our answers also have the price, marks around untrusted text (17 tokens) and quotes or code blocks around passages. A
+short page does not make up for them; the official answer for code has neither date nor author nor score.
+
 | call | ours | official | ratio | text kept |
 | --- | --- | --- | --- | --- |
 ${rows.join("\n")}

@@ -202,7 +202,7 @@ fn tools_are_listed_without_a_key() {
 /// The size of the tool list in the context of a model.
 #[test]
 fn tool_lists_stay_within_token_budget() {
-    for (set, budget) in [("default", 1800), ("toolhost", 1000)] {
+    for (set, budget) in [("default", 2_000), ("toolhost", 1_200)] {
         let listing = Program::new(["tools", "--json", "--tools", set])
             .run()
             .json();
