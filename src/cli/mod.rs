@@ -83,6 +83,7 @@ Environment (keys of the --config file are the same in lower case, without EXA_M
   EXA_MCP_IMPORT_DIR     directories that imports may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: users confirm deletions if the client can ask them [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for a response of the client [default: 20 to 300]
+  EXA_MCP_STRUCTURED     full, compact or off: the structuredContent of results [default: compact]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
   EXA_MCP_CONFIG         same as --config
@@ -417,7 +418,8 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
         .map_err(Failure::usage)?;
     Ok(executor
         .with_task_limits(settings.tasks)
-        .with_prompt_policy(settings.prompt_policy))
+        .with_prompt_policy(settings.prompt_policy)
+        .with_structured_content(settings.structured))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {
