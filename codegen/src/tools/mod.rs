@@ -162,7 +162,7 @@ impl OptionUsage {
                 .into_iter()
                 .any(|operation| operation.behavior.long_running.is_some()),
             is_single: false,
-            is_brief: matches!(tool.plan, ToolPlan::Named(_)),
+            is_brief: !matches!(tool.plan, ToolPlan::Dispatcher { .. }),
         }
     }
 
