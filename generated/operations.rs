@@ -40,7 +40,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Try an agent monitor over a past period",
         description: "Beta. Starts an asynchronous trial of entities and fields over a past period, without creating a monitor; poll agent.monitors.backtests.get for the result.",
         deprecated: false,
-        signature: "agent.monitors.backtests.create(entities[{name, domain, description?}], fields[{name, description, type?}], startTime, endTime)",
+        signature: "agent.monitors.backtests.create(entities[{name, domain, description?}], fields[{name, description, type=string|number|boolean|date|url|email|phone?}], startTime=date, endTime=date)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
             Argument::body("entities", true),
@@ -81,7 +81,9 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.backtests.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/agent.monitors.backtests.get.json"),
+        ),
     },
     Operation {
         name: "agent.monitors.changes.list",
@@ -118,7 +120,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Keep facts about entities up to date on a schedule",
         description: "Beta. Creates a monitor that keeps the given fields of the given entities up to date; every refresh is billed until the monitor is deleted.",
         deprecated: false,
-        signature: "agent.monitors.create(cadence, entities[{name, domain, description?}], fields[{name, description, type?}])",
+        signature: "agent.monitors.create(cadence, entities[{name, domain, description?}], fields[{name, description, type=string|number|boolean|date|url|email|phone?}])",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
             Argument::header("idempotencyKey", "Idempotency-Key", false, &[]),
@@ -155,7 +157,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.monitors.delete.json")),
     },
     Operation {
         name: "agent.monitors.entities.add",
@@ -180,7 +182,9 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.entities.add.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/agent.monitors.entities.add.json"),
+        ),
     },
     Operation {
         name: "agent.monitors.entities.list",
@@ -204,7 +208,9 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.entities.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/agent.monitors.entities.list.json"),
+        ),
     },
     Operation {
         name: "agent.monitors.get",
@@ -225,7 +231,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.monitors.get.json")),
     },
     Operation {
         name: "agent.monitors.list",
@@ -247,7 +253,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/agent.monitors.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.monitors.list.json")),
     },
     Operation {
         name: "agent.runs.cancel",
@@ -276,7 +282,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Start an agent run for research that takes many steps",
         description: "Starts a billed agent run, which searches and reads the web on its own and can fill a schema. It takes minutes; poll agent.runs.get until the status is completed, failed or cancelled. For one lookup, search or answer is faster and cheaper.",
         deprecated: false,
-        signature: "agent.runs.create(query, effort?, outputSchema?, input?, systemPrompt?, budget?, dataSources[{provider}]?, previousRunId?, metadata?, userIdentifier?, stream?)",
+        signature: "agent.runs.create(query, effort=minimal|low|medium|high|xhigh|auto|max|ultra?, outputSchema?, input?, systemPrompt?, budget?, dataSources[{provider=fiber|financial_datasets|similarweb|baselayer|affiliate|particle|…}]?, previousRunId?, metadata?, userIdentifier?, stream?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("budget", false),
@@ -416,7 +422,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Answer a question from the web, with citations",
         description: "Searches the web and writes one answer with its sources. Use it when the answer itself is wanted; use search for the pages, and agent.runs.create for research that takes many steps.",
         deprecated: false,
-        signature: "answer(query, text?, outputSchema?, systemPrompt?, model?, userLocation?, stream?, userIdentifier?)",
+        signature: "answer(query, text?, outputSchema?, systemPrompt?, model=exa|exa-pro|exa-research|exa-fast?, userLocation?, stream?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("outputSchema", false),
@@ -457,7 +463,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/batches.cancel.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/batches.cancel.json")),
     },
     Operation {
         name: "batches.create",
@@ -468,7 +474,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Run many searches or agent runs as one job",
         description: "Beta, enterprise teams only. Starts many searches or agent runs as one job, each billed as usual; poll batches.get until the status is completed, cancelled or expired.",
         deprecated: false,
-        signature: "batches.create(requests[{customId, method, url, body}], metadata?)",
+        signature: "batches.create(requests[{customId, method, url=/search|/agent/runs, body}], metadata?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["batches-2026-06-06"]),
             Argument::body("requests", true),
@@ -503,7 +509,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/batches.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/batches.delete.json")),
     },
     Operation {
         name: "batches.get",
@@ -524,7 +530,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/batches.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/batches.get.json")),
     },
     Operation {
         name: "batches.list",
@@ -535,7 +541,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List batches, to find an earlier one",
         description: "Beta, enterprise teams only. Lists batches page by page, newest first; with status completed by expiry.",
         deprecated: false,
-        signature: "batches.list(cursor?, limit?, status?)",
+        signature: "batches.list(cursor?, limit?, status=completed?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -547,7 +553,7 @@ pub static OPERATIONS: [Operation; 82] = [
         output_schema: include_str!("schemas/batches.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        behavior: EmbeddedJson::new("{}"),
+        behavior: EmbeddedJson::new(include_str!("behavior/batches.list.json")),
     },
     Operation {
         name: "enrichments.cancel",
@@ -579,7 +585,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Add a column to a webset",
         description: "Looks up the described piece of information for every present and future item, in the background; the results appear on the items.",
         deprecated: false,
-        signature: "enrichments.create(websetId, description, format?, options[{label}]?, metadata?)",
+        signature: "enrichments.create(websetId, description, format=text|date|number|options|email|phone|url?, options[{label}]?, metadata?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::body("description", true),
@@ -648,7 +654,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Change what an enrichment looks for",
         description: "Changes description, format, options or metadata of an enrichment; omitted fields stay.",
         deprecated: false,
-        signature: "enrichments.update(websetId, enrichmentId, description?, format?, metadata?, options[{label}]?)",
+        signature: "enrichments.update(websetId, enrichmentId, description?, format=text|date|number|options|email|phone|url?, metadata?, options[{label}]?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
@@ -694,7 +700,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List what happened to websets and their parts",
         description: "Lists the events of websets, searches, items, imports and monitors, page by page; filter by type and time. Use it to catch up without a webhook.",
         deprecated: false,
-        signature: "events.list(cursor?, limit?, types?, createdBefore?, createdAfter?)",
+        signature: "events.list(cursor?, limit?, types[=webset.created|webset.deleted|webset.paused|webset.idle|…]?, createdBefore=date?, createdAfter=date?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -718,7 +724,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Find pages similar to a URL; use search instead",
         description: "Returns pages whose meaning is close to that of a given page. Deprecated; use search with a query that describes the page.",
         deprecated: true,
-        signature: "find_similar(url, numResults?, contents?, includeDomains?, excludeDomains?, excludeSourceDomain?, category?, endPublishedDate?, startPublishedDate?, userLocation?, flags?)",
+        signature: "find_similar(url, numResults?, contents?, includeDomains?, excludeDomains?, excludeSourceDomain?, category?, endPublishedDate=date?, startPublishedDate=date?, userLocation?, flags?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("category", false),
@@ -756,7 +762,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Read web pages whose URLs are known",
         description: "Returns text, highlights, summaries, links or subpages of the given URLs, from the cache or by a live crawl; text if nothing else is asked for. Check statuses: single URLs can fail while the call succeeds.",
         deprecated: false,
-        signature: "get_contents(urls?, text?, highlights?, summary?, maxAgeHours?, livecrawlTimeout?, subpages?, subpageTarget?, extras?, compliance?, ids?, flags?, userIdentifier?, metadata?, snapshotAsOf?, filterEmptyResults?)",
+        signature: "get_contents(urls?, text?, highlights?, summary?, maxAgeHours?, livecrawlTimeout?, subpages?, subpageTarget?, extras?, compliance=hipaa?, ids?, flags?, userIdentifier?, metadata?, snapshotAsOf?, filterEmptyResults?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("compliance", false),
@@ -797,7 +803,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Import a CSV file of your own records",
         description: "Imports records that websets can load, search in or exclude. With `csvContent` or `filePath` the file is counted and uploaded. Without them, give `size`, `count` and `format`, then PUT the raw CSV to the returned `uploadUrl` within one hour, without an API key.",
         deprecated: false,
-        signature: "imports.create(entity, csvContent?, filePath?, count?, csv?, format?, metadata?, size?, title?)",
+        signature: "imports.create(entity{type=company|person|article|research_paper|custom}, csvContent?, count?, csv?, format=csv?, metadata?, size?, title?, filePath?)",
         arguments: &[
             Argument::body("count", true).unless(&["csvContent", "filePath"]),
             Argument::body("csv", false),
@@ -975,7 +981,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Keep a webset up to date on a schedule",
         description: "Creates a monitor that repeats a search for new items of a webset, on a cron schedule. For a search without a webset, use search_monitors.create.",
         deprecated: false,
-        signature: "monitors.create(behavior{type, config{count, behavior?, criteria?, entity?}}, cadence{cron, timezone?}, websetId, metadata?)",
+        signature: "monitors.create(behavior{type, config{count, behavior=override|append?, criteria?, entity?}}, cadence{cron, timezone?}, websetId, metadata?)",
         arguments: &[
             Argument::body("behavior", true),
             Argument::body("cadence", true),
@@ -1102,7 +1108,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Change, enable or disable a webset's monitor",
         description: "Changes status, schedule, search or metadata of a monitor; omitted fields stay.",
         deprecated: false,
-        signature: "monitors.update(monitorId, status?, behavior{type, config{count, behavior?, criteria?, entity?}}?, cadence{cron, timezone?}?, metadata?)",
+        signature: "monitors.update(monitorId, status=enabled|disabled?, behavior{type, config{count, behavior=override|append?, criteria?, entity?}}?, cadence{cron, timezone?}?, metadata?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::body("behavior", false),
@@ -1129,7 +1135,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Start a research task; retired, use agent.runs.create",
         description: "Retired: Exa answers 410 RESEARCH_RETIRED; use agent.runs.create instead. Started an asynchronous research task, to be polled with research.get.",
         deprecated: true,
-        signature: "research.create(instructions, model?, outputSchema?)",
+        signature: "research.create(instructions, model=exa-research-fast|exa-research|exa-research-pro?, outputSchema?)",
         arguments: &[
             Argument::body("instructions", true),
             Argument::body("model", false),
@@ -1197,7 +1203,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Search the web for pages that match a query",
         description: "Finds web pages for a query in natural language and can return their text, highlights or summaries in the same call. With a deep type or outputSchema it also writes a cited output.",
         deprecated: false,
-        signature: "search(query, numResults?, type?, category?, includeDomains?, excludeDomains?, startPublishedDate?, endPublishedDate?, contents?, additionalQueries?, outputSchema?, systemPrompt?, userLocation?, compliance?, moderation?, stream?, flags?, objective?, userIdentifier?)",
+        signature: "search(query, numResults?, contents{text?, highlights?, summary?}?, startPublishedDate=date?, type=instant|fast|auto|deep-lite|deep|deep-reasoning|lite?, includeDomains?, category?, excludeDomains?, endPublishedDate=date?, additionalQueries?, outputSchema{type=text|object}?, systemPrompt?, userLocation?, compliance=hipaa?, moderation?, stream?, flags?, objective?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("additionalQueries", false),
@@ -1245,7 +1251,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Pause, resume or delete many search monitors at once",
         description: "Applies one action to all search monitors that match a filter. By default this is a dry run that only tells which monitors match; check ids, then repeat the call with dry_run false.",
         deprecated: false,
-        signature: "search_monitors.batch(action, filter, dry_run?, limit?)",
+        signature: "search_monitors.batch(action=delete|pause|unpause, filter, dry_run?, limit?)",
         arguments: &[
             Argument::body("action", true),
             Argument::body("dry_run", false),
@@ -1271,7 +1277,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Repeat a search on a schedule and report what is new",
         description: "Creates a monitor that repeats a search on a schedule and posts new results to a webhook; every run is billed. Keep webhookSecret from the response, it is shown only once.",
         deprecated: false,
-        signature: "search_monitors.create(search{query, contents?, numResults?, includeDomains?}, webhook{url, events?}, trigger{type, period}?, outputSchema?, name?, metadata?)",
+        signature: "search_monitors.create(search{query, contents?, numResults?, includeDomains?}, webhook{url, events?}, trigger{type, period}?, outputSchema{type=text|object}?, name?, metadata?)",
         arguments: &[
             Argument::body("metadata", false),
             Argument::body("name", false),
@@ -1335,7 +1341,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List search monitors, by status, name or metadata",
         description: "Lists the search monitors of the team page by page; filter by status, name or metadata.",
         deprecated: false,
-        signature: "search_monitors.list(status?, cursor?, limit?, name?, metadata?)",
+        signature: "search_monitors.list(status=active|paused|disabled?, cursor?, limit?, name?, metadata?)",
         arguments: &[
             Argument::query("status", "status", false),
             Argument::query("cursor", "cursor", false),
@@ -1422,7 +1428,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Change, pause or resume a search monitor",
         description: "Changes the given settings of a search monitor and leaves the others; set status to pause or resume it.",
         deprecated: false,
-        signature: "search_monitors.update(monitorId, status?, search?, trigger?, metadata?, name?, outputSchema?, webhook?)",
+        signature: "search_monitors.update(monitorId, status=active|paused?, search?, trigger?, metadata?, name?, outputSchema{type=text|object}?, webhook?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::body("metadata", false),
@@ -1473,7 +1479,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Search for more items of an existing webset",
         description: "Starts another search in a webset, in the background; it uses credits. By default, existing items that fail the new criteria are dropped; set `behavior` to `append` to keep them.",
         deprecated: false,
-        signature: "searches.create(websetId, count, query, entity?, criteria[{description}]?, behavior?, exclude[{source, id}]?, scope[{source, id, relationship?}]?, maxPeoplePerCompany?, metadata?, recall?)",
+        signature: "searches.create(websetId, count, query, entity{type=company|person|article|research_paper|custom}?, criteria[{description}]?, behavior=override|append?, exclude[{source=import|webset, id}]?, maxPeoplePerCompany?, metadata?, recall?, scope[{source=import|webset, id, relationship?}]?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
@@ -1633,7 +1639,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "See what an API key has cost",
         description: "Returns the cost of the requests made with an API key in a period of the last 180 days, by price. This is what is billed; costDollars of single responses is an estimate.",
         deprecated: false,
-        signature: "team.keys.usage(keyId, start_date?, end_date?, group_by?)",
+        signature: "team.keys.usage(keyId, start_date=date?, end_date=date?, group_by=hour|day|month?)",
         arguments: &[
             Argument::path("keyId", "id", &["id"]),
             Argument::query("start_date", "start_date", false),
@@ -1674,7 +1680,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Have events posted to a URL",
         description: "Creates a webhook that posts events to a URL as they happen. Keep the returned `secret`: it verifies signatures and is never shown again.",
         deprecated: false,
-        signature: "webhooks.create(events, url, metadata?)",
+        signature: "webhooks.create(events[=webset.created|webset.deleted|webset.paused|webset.idle|…], url, metadata?)",
         arguments: &[
             Argument::body("events", true),
             Argument::body("metadata", false),
@@ -1756,7 +1762,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List the deliveries of a webhook, to see why they fail",
         description: "Lists the deliveries that a webhook tried, with the responses of the receiver, page by page.",
         deprecated: false,
-        signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType?, successful?)",
+        signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType=webset.created|webset.deleted|webset.paused|webset.idle|…?, successful?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -1780,7 +1786,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Change the events or the URL of a webhook",
         description: "Changes event types, URL or metadata of a webhook; omitted fields stay.",
         deprecated: false,
-        signature: "webhooks.update(webhookId, events?, metadata?, url?)",
+        signature: "webhooks.update(webhookId, events[=webset.created|webset.deleted|webset.paused|webset.idle|…]?, metadata?, url?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::body("events", false),
@@ -1824,7 +1830,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Collect entities from the web in a new webset",
         description: "Creates a webset and starts its search, imports and enrichments in the background; they use credits. Poll websets.get until the status is `idle`, then use items.list. Try the query with websets.preview first.",
         deprecated: false,
-        signature: "websets.create(search{query, count?, criteria?, entity?}?, enrichments[{description, format?, metadata?, options?}]?, import[{source, id, evaluate?}]?, externalId?, title?, exclude[{source, id}]?, metadata?)",
+        signature: "websets.create(search{query, count?, criteria?, entity?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
             Argument::body("enrichments", false),
@@ -1872,7 +1878,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Get the status and settings of a webset",
         description: "Returns one webset with its status, searches, imports, enrichments and monitors. Poll it until the status is `idle`.",
         deprecated: false,
-        signature: "websets.get(websetId, expand?)",
+        signature: "websets.get(websetId, expand[=items]?)",
         arguments: &[
             Argument::path("websetId", "id", &["id"]),
             Argument::query("expand", "expand", false),

@@ -25,6 +25,7 @@ Environment (keys of the --config file are the same in lower case, without EXA_M
   EXA_MCP_IMPORT_DIR     directories that imports may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: users confirm deletions if the client can ask them [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for a response of the client [default: 20 to 300]
+  EXA_MCP_STRUCTURED     full, compact or off: the structuredContent of results [default: compact]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
   EXA_MCP_LOG_FORMAT     text or json: one JSON object per line [default: text]

@@ -372,7 +372,8 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
         .map_err(Failure::usage)?;
     Ok(executor
         .with_task_limits(settings.tasks)
-        .with_prompt_policy(settings.prompt_policy))
+        .with_prompt_policy(settings.prompt_policy)
+        .with_structured_content(settings.structured))
 }
 
 /// Resolves when the process receives a termination signal.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::operations::spend::Unlimited;
 use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
-use crate::tools::{CacheLimits, PromptPolicy, TaskLimits};
+use crate::tools::{CacheLimits, PromptPolicy, StructuredContent, TaskLimits};
 use exa_mcp_accounts::budget::{BudgetPolicy, UnenforcedAction};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_exa_client::{ApiKey, ConfigError, ExaConfig, ExaHttp, KeyKind, KeyOwner, KeyPool};
@@ -54,6 +54,8 @@ pub(crate) struct Settings {
     pub folders: Folders,
     /// How clients are prompted.
     pub prompt_policy: PromptPolicy,
+    /// How much structured content results have.
+    pub structured: StructuredContent,
     /// The budget of the local user.
     pub local_limits: TokenLimits,
     /// What happens when budgets cannot be enforced.
@@ -171,6 +173,7 @@ impl Settings {
             tasks: task_limits(source)?,
             folders: Folders::from_env_or(source.in_file(IMPORT_DIR_VARIABLE)),
             prompt_policy: prompt_policy(source)?,
+            structured: structured_content(source)?,
             local_limits: local_limits(source)?,
             budgets: budget_policy(source)?,
             default_arguments: source
@@ -239,6 +242,19 @@ fn task_limits(source: &SettingsSource) -> Result<TaskLimits, SettingsError> {
         per_owner: count("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", concurrent)?,
         per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", default.per_guest_address)?,
     })
+}
+
+fn structured_content(source: &SettingsSource) -> Result<StructuredContent, SettingsError> {
+    let variable = "EXA_MCP_STRUCTURED";
+    let value = source.text(variable).unwrap_or_default();
+    match value.trim().to_ascii_lowercase().as_str() {
+        "" => Ok(StructuredContent::Compact),
+        name => StructuredContent::from_name(name).ok_or(SettingsError::Choice {
+            variable,
+            value,
+            choices: "full, compact or off",
+        }),
+    }
 }
 
 fn prompt_policy(source: &SettingsSource) -> Result<PromptPolicy, SettingsError> {

@@ -68,7 +68,7 @@ const fn secret(variable: &'static str, key: &'static str, value_type: ValueType
 }
 
 /// All settings, in the order of the documentation.
-pub(crate) const SETTINGS: [Setting; 48] = [
+pub(crate) const SETTINGS: [Setting; 49] = [
     secret("EXA_API_KEY", "exa_api_key", ValueType::Text),
     secret("EXA_API_KEYS", "exa_api_keys", ValueType::List),
     secret("EXA_SERVICE_KEY", "exa_service_key", ValueType::Text),
@@ -127,6 +127,7 @@ pub(crate) const SETTINGS: [Setting; 48] = [
         "budget_unpriced",
         ValueType::Text,
     ),
+    public("EXA_MCP_STRUCTURED", "structured", ValueType::Text),
     public("EXA_MCP_LOG_LEVEL", "log_level", ValueType::Text),
     public("EXA_MCP_DEBUG", "debug", ValueType::Boolean),
     public("EXA_MCP_LOG_FORMAT", "log_format", ValueType::Text),

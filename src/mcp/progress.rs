@@ -10,6 +10,7 @@ use rmcp::{
 use serde_json::json;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
+use super::handler::request_version;
 use crate::operations::{ProgressReporter, ProgressUpdate};
 
 /// Forwards the progress updates of one call to its client.
@@ -20,6 +21,8 @@ struct Subscriber {
     token: ProgressToken,
     peer: Peer<RoleServer>,
     highest: f64,
+    /// The protocol version has messages.
+    has_messages: bool,
     /// The task that the updates belong to.
     task: Option<String>,
 }
@@ -45,6 +48,7 @@ impl ProgressForwarder {
             token,
             peer: context.peer.clone(),
             highest: f64::MIN,
+            has_messages: request_version(context).supports_progress_messages(),
             task: None,
         };
         (progress, Self(Some(subscriber)))
@@ -93,7 +97,7 @@ impl Subscriber {
         self.highest = update.done;
         let mut params = ProgressNotificationParam::new(self.token.clone(), update.done);
         params.total = update.total;
-        params.message = Some(update.message);
+        params.message = Some(update.message).filter(|_| self.has_messages);
         params.meta = self
             .task
             .as_deref()

@@ -244,6 +244,9 @@ pub(super) fn observe(tool: &str, outcome: Option<&ToolOutcome>, took: Duration)
     if let Some(metrics) = telemetry::metrics() {
         let failed = outcome.is_none_or(ToolOutcome::is_failure);
         metrics.record_mcp_request("tools/call", Some(tool), failed, took);
+        if let Some(format) = outcome.and_then(ToolOutcome::format) {
+            metrics.record_format(format);
+        }
     }
     if let Some(stats) = outcome.and_then(ToolOutcome::stats) {
         telemetry::record_result(stats.tokens, stats.cost.dollars(), stats.cached);

@@ -47,6 +47,11 @@ impl McpVersion {
         version.cloned().map(Self)
     }
 
+    /// Progress notifications have a message since 2025-03-26.
+    pub(super) fn supports_progress_messages(&self) -> bool {
+        self.0.as_str() >= "2025-03-26"
+    }
+
     /// There is no handshake: every request declares its version, and every result its type.
     pub(super) fn is_stateless(&self) -> bool {
         self.0 >= ProtocolVersion::V_2026_07_28

@@ -7,27 +7,66 @@ use super::shape::ShapedResult;
 /// Separates the values of a list in one cell.
 const SEPARATOR: &str = "; ";
 
+/// The results as rows, and the columns that at least one of them has.
+struct Table {
+    columns: Vec<String>,
+    rows: Vec<(usize, Vec<(String, String)>)>,
+}
+
+impl Table {
+    fn new(results: &[ShapedResult]) -> Self {
+        let rows: Vec<_> = results
+            .iter()
+            .map(|result| (result.index + 1, cells(result)))
+            .collect();
+        let mut columns: Vec<String> = Vec::new();
+        for (name, _) in rows.iter().flat_map(|(_, row)| row) {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        Self { columns, rows }
+    }
+
+    /// Returns the cells of a row in the order of the columns.
+    fn cells<'a>(&'a self, row: &'a [(String, String)]) -> impl Iterator<Item = &'a str> {
+        self.columns.iter().map(|column| {
+            let cell = row.iter().find(|(name, _)| name == column);
+            cell.map_or("", |(_, text)| text.as_str())
+        })
+    }
+}
+
 /// Appends the results with a header row.
 pub(super) fn push_rows(out: &mut String, results: &[ShapedResult]) {
-    let rows: Vec<Vec<(String, String)>> = results.iter().map(cells).collect();
-    let mut columns: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flatten() {
-        if !columns.contains(&name.as_str()) {
-            columns.push(name);
-        }
-    }
+    let table = Table::new(results);
     out.push('#');
-    for column in &columns {
+    for column in &table.columns {
         out.push(',');
         push_csv_cell(out, column);
     }
-    for (result, row) in results.iter().zip(&rows) {
-        out.push_str(&format!("\n{}", result.index + 1));
-        for column in &columns {
+    for (number, row) in &table.rows {
+        out.push_str(&format!("\n{number}"));
+        for cell in table.cells(row) {
             out.push(',');
-            if let Some((_, text)) = row.iter().find(|(name, _)| name == column) {
-                push_csv_cell(out, text);
-            }
+            push_csv_cell(out, cell);
+        }
+    }
+}
+
+/// Appends the results as a Markdown table.
+pub(super) fn push_table(out: &mut String, results: &[ShapedResult]) {
+    let table = Table::new(results);
+    let cell = |text: &str| text.replace('|', "\\|").replace(['\r', '\n'], " ");
+    out.push_str("| # |");
+    for column in &table.columns {
+        out.push_str(&format!(" {} |", cell(column)));
+    }
+    out.push_str(&format!("\n|{}", "---|".repeat(table.columns.len() + 1)));
+    for (number, row) in &table.rows {
+        out.push_str(&format!("\n| {number} |"));
+        for text in table.cells(row) {
+            out.push_str(&format!(" {} |", cell(text)));
         }
     }
 }

@@ -175,6 +175,10 @@ fn body(header: &Header<'_>) -> String {
         if !fitted.shown.is_empty() {
             csv::push_rows(&mut body, &fitted.shown);
         }
+    } else if header.view.format == OutputFormat::Table {
+        if !fitted.shown.is_empty() {
+            csv::push_table(&mut body, &fitted.shown);
+        }
     } else if is_one_line_per_result(header.view) {
         markdown::push_rows(&mut body, &fitted.shown);
     } else {

@@ -4,6 +4,7 @@
 //! Markdown or JSON with the same information. This layer knows neither the network nor the protocol.
 
 mod budget;
+mod compact;
 mod csv;
 mod date;
 mod deprecated;
@@ -22,6 +23,7 @@ mod shape;
 mod text;
 mod view;
 
+pub use compact::StructuredContent;
 pub(crate) use csv::{csv_cells, csv_text, push_csv_cell};
 pub(crate) use deprecated::add_deprecated_keys;
 pub(crate) use envelope::Envelope;

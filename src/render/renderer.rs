@@ -145,7 +145,14 @@ fn select(
     let results = selected.into_iter().filter_map(|index| {
         let result = input.envelope.results.get_mut(index)?;
         Some(if view.fields.is_empty() {
-            shape(index, result, view.level, view.extract)
+            let original = (view.format == OutputFormat::Json).then(|| page_fields(result));
+            let mut shaped = shape(index, result, view.level, view.extract);
+            if let (Some(Some(fields)), Value::Object(value)) = (original, &mut shaped.value) {
+                for (name, field) in fields {
+                    value.entry(name).or_insert(field);
+                }
+            }
+            shaped
         } else {
             shape_fields(index, result, view.level, &fields)
         })
@@ -248,7 +255,9 @@ fn write(
                 list_name(input, view),
             )
         }
-        OutputFormat::Markdown | OutputFormat::Csv => write_document(&header, &metadata),
+        OutputFormat::Markdown | OutputFormat::Csv | OutputFormat::Table => {
+            write_document(&header, &metadata)
+        }
     };
     RenderedText {
         metadata,
@@ -298,6 +307,33 @@ fn finish(
     }
 }
 
+/// The fields that a page has in JSON at every level; null if there is no value, or none at the level.
+const PAGE_FIELDS: [&str; 9] = [
+    "id",
+    "title",
+    "url",
+    "publishedDate",
+    "author",
+    "text",
+    "score",
+    "image",
+    "favicon",
+];
+
+/// Returns the short fields of a page, with null for those that it does not have; `None` if it is no page.
+fn page_fields(result: &Value) -> Option<Vec<(String, Value)>> {
+    let is_page = result.get("url").is_some_and(Value::is_string)
+        && result.get("id").is_some()
+        && ["object", "secret", "status", "properties"]
+            .iter()
+            .all(|name| result.get(*name).is_none());
+    let field = |name: &str| {
+        let value = result.get(name).filter(|_| name != "text").cloned();
+        (name.to_owned(), value.unwrap_or(Value::Null))
+    };
+    is_page.then(|| PAGE_FIELDS.map(field).into())
+}
+
 /// Returns the name of the list of results: that of Exa in a toolhost, else the same for all operations.
 fn list_name(input: &RenderInput<'_>, view: &View) -> &'static str {
     if view.toolhost_operation.is_some() {
@@ -314,7 +350,7 @@ fn write_one(result: &ShapedResult, view: &View) -> String {
     let mut text = String::new();
     match view.format {
         OutputFormat::Json => text = result.value.to_string(),
-        OutputFormat::Csv => csv::push_row(&mut text, result),
+        OutputFormat::Csv | OutputFormat::Table => csv::push_row(&mut text, result),
         OutputFormat::Markdown if is_one_line_per_result(view) => {
             markdown::push_row(&mut text, result)
         }

@@ -18,22 +18,25 @@ pub enum OutputFormat {
     Json,
     /// A table of comma-separated values, for long lists.
     Csv,
+    /// A Markdown table.
+    Table,
 }
 
 impl OutputFormat {
     /// Returns the format with a name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Markdown, Self::Json, Self::Csv]
+        [Self::Markdown, Self::Json, Self::Csv, Self::Table]
             .into_iter()
             .find(|format| format.name() == name)
     }
 
     /// Returns the name of the format in arguments.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
             Self::Json => "json",
             Self::Csv => "csv",
+            Self::Table => "table",
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     methods: Durations<MethodLabels>,
     operations: Durations<OperationLabels>,
     tokens: Counter,
+    formats: Family<FormatLabels, Counter>,
     cache_hits: Counter,
     dollars: Counter<f64, AtomicU64>,
     gauges: GaugeMetrics,
@@ -86,6 +87,11 @@ struct MethodLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FormatLabels {
+    format: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OperationLabels {
     operation: &'static str,
     status: String,
@@ -130,6 +136,9 @@ impl Metrics {
         registry.register("exa_mcp_cache_hits", text, cache_hits.clone());
         let text = "Cost charged by Exa in dollars";
         registry.register("exa_mcp_cost_dollars", text, dollars.clone());
+        let formats = Family::default();
+        let text = "Tool results by the format of their text";
+        registry.register("exa_mcp_results", text, formats.clone());
         let gauges = GaugeMetrics::default();
         gauges.register(&mut registry);
         Self {
@@ -138,6 +147,7 @@ impl Metrics {
             methods,
             operations,
             tokens,
+            formats,
             cache_hits,
             dollars,
             gauges,
@@ -181,6 +191,11 @@ impl Metrics {
         let labels = OperationLabels { operation, status };
         let histogram = self.operations.get_or_create(&labels);
         histogram.observe(duration.as_secs_f64());
+    }
+
+    /// Records the format of a tool result.
+    pub(crate) fn record_format(&self, format: &'static str) {
+        self.formats.get_or_create(&FormatLabels { format }).inc();
     }
 
     /// Records a tool result.
@@ -264,6 +279,7 @@ mod tests {
         metrics.record_upstream_call("search", 200, duration);
         metrics.record_result(120, 0.005, false);
         metrics.record_result(80, 0.005, true);
+        metrics.record_format("json");
         let gauges = Gauges {
             sessions: 3,
             requests: 4,
@@ -279,6 +295,7 @@ mod tests {
             "exa_mcp_result_tokens_total 200",
             "exa_mcp_answer_tokens_total 200",
             "exa_mcp_cache_hits_total 1",
+            r#"exa_mcp_results_total{format="json"} 1"#,
             "exa_mcp_cost_dollars_total 0.005",
             "exa_mcp_sessions 3",
             "exa_mcp_requests_in_flight 4",

@@ -6,6 +6,7 @@ use super::context::ToolContext;
 use super::error::ToolError;
 use super::executor::ToolExecutor;
 use super::notes::{MAX_NOTE_BYTES, Note, NoteDraft, NoteError};
+use super::options::Options;
 use super::outcome::{ToolResult, as_object, put};
 use super::registry::Tool;
 use crate::operations::validation;
@@ -17,11 +18,18 @@ use exa_mcp_text::tokens;
 pub(super) struct NoteCall {
     tool: String,
     draft: NoteDraft,
+    wants_json: bool,
     corrections: Vec<String>,
 }
 
 /// Validates the arguments of the tool.
-pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<NoteCall> {
+pub(super) fn parse(tool: &Tool, mut arguments: Map<String, Value>) -> ToolResult<NoteCall> {
+    let mut corrections = Vec::new();
+    let own = ["title", "content", "sourceUrls"];
+    let options = Options::take(&mut arguments, |name| own.contains(&name), &mut corrections);
+    let options = options
+        .check(&mut corrections)
+        .map_err(|error| ToolError::invalid(tool.name(), *error))?;
     let subject = validation::ArgumentSpec::new(tool.schema());
     let checked = validation::validate(&subject, arguments.into());
     let checked = checked.map_err(|error| ToolError::invalid(tool.name(), error))?;
@@ -33,7 +41,8 @@ pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<No
     Ok(NoteCall {
         tool: tool.name().to_owned(),
         draft,
-        corrections: checked.corrections,
+        wants_json: options.wants_json(),
+        corrections: corrections.into_iter().chain(checked.corrections).collect(),
     })
 }
 
@@ -44,13 +53,18 @@ pub(super) async fn run(tools: &ToolExecutor, context: &ToolContext, call: NoteC
     let notes = resources.notes().ok_or_else(off)?;
     let note = resources.add_note(context.owner.identity(), notes, call.draft);
     let note = note.await.map_err(|error| failed(&error))?;
-    Ok(render_note(&call.tool, &note, &call.corrections))
+    let mut rendered = render_note(&call.tool, &note, &call.corrections);
+    if call.wants_json {
+        rendered.format = OutputFormat::Json;
+        rendered.text = serde_json::to_string(&rendered.structured).unwrap_or_default();
+    }
+    Ok(rendered)
 }
 
 /// Renders the new note as text, structured content and link.
 fn render_note(operation: &str, note: &Note, corrections: &[String]) -> Rendered {
     let (title, uri) = (&note.draft.title, note.uri().to_string());
-    let mut text = format!("Saved the note `{}`: {title}\nRead it at {uri}", note.id);
+    let mut text = format!("Created note {}: {title}\nRead it at {uri}", note.id);
     for correction in corrections {
         text.push_str(&format!("\nCorrected: {correction}"));
     }
@@ -74,7 +88,7 @@ fn render_note(operation: &str, note: &Note, corrections: &[String]) -> Rendered
             name: title.clone(),
             description: "The note".to_owned(),
             mime_type: super::resources::PLAIN,
-            size: Some(note.text().len()),
+            size: Some(note.draft.content.len()),
         }],
         format: OutputFormat::Markdown,
         stats: Some(stats),

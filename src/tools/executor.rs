@@ -16,6 +16,7 @@ use super::{ResultCache, create_note, suggest};
 use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
+use crate::render::StructuredContent;
 use exa_mcp_accounts::{KeyPage, KeyPrompt};
 use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
 use exa_mcp_model::LocalUser;
@@ -31,6 +32,7 @@ pub(crate) struct ToolExecutor {
     store: Arc<dyn Store>,
     task_limits: TaskLimits,
     prompt_policy: PromptPolicy,
+    structured: StructuredContent,
     /// Asks the local user for a missing key, if enabled.
     key_prompt: Option<KeyPrompt>,
 }
@@ -63,6 +65,7 @@ impl ToolExecutor {
             store,
             task_limits: TaskLimits::default(),
             prompt_policy: PromptPolicy::default(),
+            structured: StructuredContent::default(),
             key_prompt: None,
         })
     }
@@ -83,6 +86,12 @@ impl ToolExecutor {
             prompt_policy,
             ..self
         }
+    }
+
+    /// Sets how much structured content results have.
+    #[must_use]
+    pub(crate) fn with_structured_content(self, structured: StructuredContent) -> Self {
+        Self { structured, ..self }
     }
 
     /// Asks for a missing key on a page of this machine, which the local user can open.
@@ -213,8 +222,14 @@ impl ToolExecutor {
 
     /// Runs a call. Missing arguments are requested from the client, if it supports that.
     pub(crate) async fn run(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
-        let form = call.error_form.clone();
-        ToolOutcome::from_result(self.try_run(call, context).await, form)
+        let form = call.error_form.clone().with_mode(self.structured);
+        let mut result = self.try_run(call, context).await;
+        if let Ok(rendered) = &mut result {
+            let structured = std::mem::take(&mut rendered.structured);
+            let (text, format) = (&rendered.text, rendered.format);
+            rendered.structured = self.structured.apply(structured, text, format);
+        }
+        ToolOutcome::from_result(result, form)
     }
 
     async fn try_run(&self, call: ToolCall, context: &ToolContext) -> ToolResult {

@@ -6,7 +6,7 @@ use super::error::ToolError;
 use super::error_messages;
 use super::outcome::{ToolContent, put};
 use super::registry::Tool;
-use crate::render::OutputFormat;
+use crate::render::{OutputFormat, StructuredContent};
 use exa_mcp_model::ToolPlan;
 
 /// A failed call.
@@ -20,6 +20,7 @@ pub struct FailedCall {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ErrorForm {
     is_json: bool,
+    structured: StructuredContent,
     /// The names of operations in the toolhost that was called.
     names: Option<Vec<(String, String)>>,
 }
@@ -55,6 +56,10 @@ impl FailedCall {
         if self.form.is_json {
             content.text = serde_json::to_string(&content.structured).unwrap_or_default();
         }
+        match self.form.structured {
+            StructuredContent::Off => content.structured.clear(),
+            StructuredContent::Full | StructuredContent::Compact => {}
+        }
         content
     }
 }
@@ -84,8 +89,14 @@ impl ErrorForm {
         let format = requested_format(arguments).unwrap_or(default);
         Self {
             is_json: format == OutputFormat::Json,
+            structured: StructuredContent::default(),
             names,
         }
+    }
+
+    /// Sets how much structured content errors have.
+    pub(super) fn with_mode(self, structured: StructuredContent) -> Self {
+        Self { structured, ..self }
     }
 }
 

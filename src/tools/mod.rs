@@ -43,6 +43,7 @@ mod upstream_filters;
 pub(crate) mod watchers;
 
 pub(crate) use crate::render::ResourceLink;
+pub use crate::render::StructuredContent;
 pub(crate) use cache::{CacheLimits, CachedResult, ResultCache};
 pub(crate) use call::ToolCall;
 pub use context::ToolContext;

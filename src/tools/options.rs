@@ -27,6 +27,11 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
         .flat_map(|map| map.keys().map(String::as_str))
 }
 
+/// Returns whether this is the name of an option.
+pub(super) fn is_option(name: &str) -> bool {
+    known().any(|option| option == name)
+}
+
 /// The options of a call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options(Map<String, Value>);

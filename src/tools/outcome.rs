@@ -56,6 +56,15 @@ impl ToolOutcome {
         }
     }
 
+    /// Returns the name of the format of the text.
+    pub fn format(&self) -> Option<&'static str> {
+        match self {
+            Self::Success(rendered) => Some(rendered.format.name()),
+            Self::Failure(failed) => Some(failed.format().name()),
+            Self::InputRequired(_) => None,
+        }
+    }
+
     /// Returns how the job behind the call ended, if it did.
     pub fn job_end(&self) -> Option<&JobEnd> {
         match self {
@@ -123,7 +132,7 @@ impl ToolContent {
             OutputFormat::Json => {
                 self.text = serde_json::to_string(&self.structured).unwrap_or_default()
             }
-            OutputFormat::Markdown | OutputFormat::Csv => {
+            OutputFormat::Markdown | OutputFormat::Csv | OutputFormat::Table => {
                 for warning in warnings {
                     self.text.push_str(&format!("\n\nWarning: {warning}"));
                 }
@@ -134,6 +143,10 @@ impl ToolContent {
 
 /// Adds warnings to the metadata of a result.
 fn add_warnings(result: &mut Map<String, Value>, warnings: &[String]) {
+    // Nothing is added to what the operator has switched off.
+    if result.is_empty() {
+        return;
+    }
     let metadata = result.entry("metadata").or_insert_with(|| json!({}));
     if let Value::Object(metadata) = metadata {
         let present = metadata.entry("warnings").or_insert_with(|| json!([]));

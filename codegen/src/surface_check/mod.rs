@@ -141,7 +141,8 @@ fn check_entry(entry: &OperationEntry, operation: &mut Operation, report: &mut R
     }
     check_server_arguments(operation, report);
     for name in &entry.show_first {
-        if !operation.has_argument(name) {
+        let is_field = name.contains('.') && locate(&operation.input_schema, name).exists();
+        if !is_field && !operation.has_argument(name) {
             report.omit(format!(
                 "the operation has no argument `{name}`; it is not shown"
             ));

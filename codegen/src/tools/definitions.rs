@@ -64,9 +64,21 @@ pub struct OutputOption {
     pub schema: Map<String, Value>,
     /// Its schema in `tools/list`. Without it, the option is accepted but not listed.
     pub listed: Option<Map<String, Value>>,
+    /// Tools that do not list it.
+    #[serde(default)]
+    pub except: Vec<String>,
     /// Whether only paginated operations have it.
     #[serde(default)]
     pub pages: bool,
+    /// Whether only tools that start long-running work have it.
+    #[serde(default)]
+    pub starts: bool,
+    /// Whether tools that return no results have it, too.
+    #[serde(default)]
+    pub always: bool,
+    /// Whether only tools for several operations list it. All accept it.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 /// A tool that the server executes itself, without an operation of Exa.

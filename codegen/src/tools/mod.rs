@@ -53,7 +53,8 @@ pub fn build(
     for dispatcher in &definitions.dispatchers {
         match dispatcher_tool(dispatcher, model) {
             Some(mut tool) => {
-                add_options(&mut tool, &definitions.options, true, true);
+                let usage = OptionUsage::of(&tool, model, true);
+                add_options(&mut tool, &definitions.options, &usage);
                 registry.add_defined(tool, findings);
             }
             None => tool_report(&dispatcher.name, findings)
@@ -62,18 +63,22 @@ pub fn build(
     }
     for host in &definitions.hosts {
         if let Some(mut tool) = host::host_tool(host, model, findings) {
-            add_options(&mut tool, &definitions.options, true, false);
+            let usage = OptionUsage::of(&tool, model, false);
+            add_options(&mut tool, &definitions.options, &usage);
             registry.add_defined(tool, findings);
         }
     }
     for named in &definitions.named {
         if let Some(mut tool) = named::named_tool(named, definitions, model, findings) {
-            add_options(&mut tool, &definitions.options, true, false);
+            let usage = OptionUsage::of(&tool, model, false);
+            add_options(&mut tool, &definitions.options, &usage);
             registry.add_defined(tool, findings);
         }
     }
     for local in &definitions.local {
-        if let Some(tool) = local_tool(local, model, findings) {
+        if let Some(mut tool) = local_tool(local, model, findings) {
+            let usage = OptionUsage::default();
+            add_options(&mut tool, &definitions.options, &usage);
             registry.add_defined(tool, findings);
         }
     }
@@ -101,8 +106,14 @@ fn add_operation_tools(
             ));
         }
         let mut tool = operation_tool(operation, &name);
-        let reads = operation.method == "get" || operation.read_only;
-        add_options(&mut tool, &definitions.options, reads, is_paged(operation));
+        let usage = OptionUsage {
+            reads: operation.method == "get" || operation.read_only,
+            pages: is_paged(operation),
+            starts: operation.behavior.long_running.is_some(),
+            is_single: true,
+            is_brief: false,
+        };
+        add_options(&mut tool, &definitions.options, &usage);
         registry.add(tool);
         let set = model.only_set(operation).unwrap_or("granular");
         for set in [set, operation.domain.as_str()] {
@@ -128,20 +139,58 @@ fn is_paged(operation: &Operation) -> bool {
     operation.has_argument("cursor")
 }
 
+/// What the calls of a tool do, which decides about its options.
+#[derive(Debug, Default)]
+struct OptionUsage {
+    reads: bool,
+    pages: bool,
+    starts: bool,
+    /// It is a tool for a single operation.
+    is_single: bool,
+    /// Its options are not described: the dispatchers do that.
+    is_brief: bool,
+}
+
+impl OptionUsage {
+    fn of(tool: &Tool, model: &Model, pages: bool) -> Self {
+        let operations = tool.plan.operations();
+        let found = operations.iter().filter_map(|name| model.find(name));
+        Self {
+            reads: true,
+            pages,
+            starts: found
+                .into_iter()
+                .any(|operation| operation.behavior.long_running.is_some()),
+            is_single: false,
+            is_brief: !matches!(tool.plan, ToolPlan::Dispatcher { .. }),
+        }
+    }
+
+    fn lists(&self, option: &OutputOption) -> bool {
+        (self.reads || option.always || option.starts && self.starts)
+            && (self.pages || !option.pages)
+            && (self.starts || !option.starts)
+            && !((self.is_single || self.is_brief) && option.shared)
+    }
+}
+
 /// Adds the listed output options, except those with the name of an argument of the tool.
-fn add_options(tool: &mut Tool, options: &[OutputOption], reads: bool, paged: bool) {
+fn add_options(tool: &mut Tool, options: &[OutputOption], usage: &OptionUsage) {
     let properties = tool.definition.input_schema.get_mut("properties");
     let Some(Value::Object(properties)) = properties else {
         return;
     };
-    for option in options
-        .iter()
-        .filter(|option| reads && (paged || !option.pages))
-    {
+    let name = &tool.definition.name;
+    let listed = options.iter().filter(|option| usage.lists(option));
+    for option in listed.filter(|option| !option.except.contains(name)) {
         if let Some(listed) = &option.listed {
+            let mut listed = listed.clone();
+            if usage.is_brief {
+                listed.shift_remove("description");
+            }
             properties
                 .entry(option.name.clone())
-                .or_insert_with(|| Value::Object(listed.clone()));
+                .or_insert_with(|| Value::Object(listed));
         }
     }
 }
@@ -325,16 +374,20 @@ fn dispatcher_tool(dispatcher: &DispatcherTool, model: &Model) -> Option<Tool> {
         },
         "required": ["operation"],
     });
+    let listed: Vec<&Operation> = operations
+        .iter()
+        .copied()
+        .filter(|operation| !operation.behavior.unlisted)
+        .collect();
     let max_length = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
-    let description = dispatcher_description(
-        &dispatcher.intro,
-        &operations,
-        max_length.min(MAX_DESCRIPTION),
-    );
+    // Descriptions of tools are short; that of an argument may be longer.
+    let signatures = dispatcher_signatures(&listed, max_length.min(MAX_DESCRIPTION));
+    let mut schema = schema;
+    schema["properties"]["args"]["description"] = json!(signatures);
     let definition = ToolDefinition {
         name: dispatcher.name.clone(),
         title: dispatcher.title.clone(),
-        description,
+        description: dispatcher.intro.trim().to_owned(),
         input_schema: schema,
         annotations: common_hints(&operations),
     };
@@ -344,22 +397,26 @@ fn dispatcher_tool(dispatcher: &DispatcherTool, model: &Model) -> Option<Tool> {
     ))
 }
 
-/// Returns a description with as many optional arguments as fit into `max_length`.
-fn dispatcher_description(intro: &str, operations: &[&Operation], max_length: usize) -> String {
+/// Returns signatures with as many optional arguments as fit into `max_length`.
+fn dispatcher_signatures(operations: &[&Operation], max_length: usize) -> String {
     let mut text = String::new();
-    for optional in (0..=12).rev() {
-        for fields in (0..=3).rev() {
-            let detail = SignatureDetail { optional, fields };
-            let signatures = signature::by_domain(operations, detail);
-            text = format!("{}\n{signatures}", intro.trim());
-            if text.chars().count() <= max_length {
-                return text;
-            }
+    // A few fields of objects are worth more than many names of arguments.
+    let rich = (3..=12)
+        .rev()
+        .flat_map(|optional| [(optional, 3), (optional, 2)]);
+    let poor = (0..=12)
+        .rev()
+        .flat_map(|optional| [(optional, 1), (optional, 0)]);
+    for (optional, fields) in rich.chain(poor) {
+        let detail = SignatureDetail { optional, fields };
+        text = signature::by_domain(operations, detail);
+        if text.chars().count() <= max_length {
+            return text;
         }
     }
     // Too many operations for signatures: the enum lists them and `describe` explains them.
     text.chars()
-        .take(MAX_DESCRIPTION - 1)
+        .take(max_length.saturating_sub(1))
         .chain(['…'])
         .collect()
 }

@@ -19,31 +19,65 @@ pub struct SignatureDetail {
 /// Returns the signatures of all operations of an API, one line per domain. Those of deprecated operations show
 /// required arguments only.
 pub fn by_domain(operations: &[&Operation], detail: SignatureDetail) -> String {
-    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<Shared>)> = Vec::new();
     for operation in operations {
-        let verb = verb(operation);
         let detail = if operation.deprecated {
             SignatureDetail {
                 optional: 0,
                 fields: 0,
             }
+        } else if operation.show_first.is_empty() {
+            // The space is for operations whose optional arguments matter.
+            SignatureDetail {
+                optional: 0,
+                ..detail
+            }
         } else {
-            detail
+            SignatureDetail {
+                optional: detail.optional.min(operation.show_first.len()),
+                ..detail
+            }
         };
-        let text = format!("{verb}({})", arguments(operation, detail));
-        match lines
+        let arguments = arguments(operation, detail);
+        let mark = if operation.deprecated {
+            " deprecated"
+        } else {
+            ""
+        };
+        let line = lines
             .iter_mut()
-            .find(|(domain, _)| *domain == operation.domain)
-        {
-            Some((_, texts)) => texts.push(text),
-            None => lines.push((operation.domain.clone(), vec![text])),
+            .position(|(domain, _)| *domain == operation.domain);
+        let line = line.unwrap_or_else(|| {
+            lines.push((operation.domain.clone(), Vec::new()));
+            lines.len() - 1
+        });
+        let texts = &mut lines[line].1;
+        let text = format!("({arguments}){mark}");
+        let verb = verb(operation).to_owned();
+        match texts.iter_mut().find(|shared| shared.text == text) {
+            Some(shared) => shared.verbs.push(verb),
+            None => texts.push(Shared {
+                verbs: vec![verb],
+                text,
+            }),
         }
     }
     let lines: Vec<String> = lines
         .into_iter()
-        .map(|(domain, texts)| format!("{domain}: {}", texts.join(" ")))
+        .map(|(domain, texts)| {
+            let texts = texts
+                .iter()
+                .map(|shared| format!("{}{}", shared.verbs.join("/"), shared.text));
+            format!("{domain}: {}", texts.collect::<Vec<_>>().join(" "))
+        })
         .collect();
     lines.join("\n")
+}
+
+/// Operations of a domain with the same arguments.
+struct Shared {
+    verbs: Vec<String>,
+    text: String,
 }
 
 /// Returns the signature of an operation with its full name and all arguments.
@@ -81,19 +115,26 @@ fn arguments(operation: &Operation, detail: SignatureDetail) -> String {
     optional.sort_by_key(|(name, _)| {
         first
             .iter()
-            .position(|shown| shown == *name)
+            .position(|shown| shown.split('.').next() == Some(name))
             .unwrap_or(first.len())
     });
+    // `contents.text` shows the field of an object.
+    let shown_fields = |name: &str| {
+        let fields = first.iter().filter_map(|shown| shown.split_once('.'));
+        let fields = fields.filter(|(argument, _)| *argument == name);
+        let fields: Vec<String> = fields.map(|(_, field)| format!("{field}?")).collect();
+        (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(", ")))
+    };
+    let fields = |name: &str, property: &Value| {
+        shown_fields(name).unwrap_or_else(|| object_fields(property, schema, detail))
+    };
     let mut texts: Vec<String> = required
         .iter()
-        .map(|(name, property)| format!("{name}{}", object_fields(property, schema, detail)))
+        .map(|(name, property)| format!("{name}{}", fields(name, property)))
         .collect();
-    let more = optional.len() > detail.optional;
+    let more = optional.len() > detail.optional && detail.optional > 0;
     let optional = optional.into_iter().take(detail.optional);
-    texts.extend(
-        optional
-            .map(|(name, property)| format!("{name}{}?", object_fields(property, schema, detail))),
-    );
+    texts.extend(optional.map(|(name, property)| format!("{name}{}?", fields(name, property))));
     if more {
         texts.push("…".to_owned());
     }
@@ -129,6 +170,12 @@ fn fields_text<'a>(
     detail: SignatureDetail,
     parents: &mut Vec<&'a Value>,
 ) -> String {
+    if let Some(values) = enum_text(property) {
+        return values;
+    }
+    if let Some(kinds) = kinds_text(property, root) {
+        return kinds;
+    }
     if let Some(items) = property.get("items") {
         let text = nested_fields(items, root, detail, parents);
         return if text.is_empty() {
@@ -153,12 +200,52 @@ fn fields_text<'a>(
     let optional = properties
         .iter()
         .filter(|(name, field)| !required.contains(&name.as_str()) && !is_deprecated(field, root));
-    texts.extend(
-        optional
-            .take(detail.fields)
-            .map(|(name, _)| format!("{name}?")),
-    );
+    texts.extend(optional.take(detail.fields).map(|(name, field)| {
+        let values = enum_text(resolve(field, root)).unwrap_or_default();
+        format!("{name}{values}?")
+    }));
     format!("{{{}}}", texts.join(", "))
+}
+
+/// Returns the kinds of a union of objects that differ in their `type`.
+fn kinds_text(property: &Value, root: &Value) -> Option<String> {
+    let branches = property
+        .get("oneOf")
+        .or(property.get("anyOf"))?
+        .as_array()?;
+    let kind = |branch: &Value| {
+        let kind = resolve(branch, root).get("properties")?.get("type")?;
+        let kind = resolve(kind, root);
+        let values = kind.get("enum").and_then(Value::as_array);
+        let only = kind.get("const").or_else(|| values?.first())?;
+        only.as_str().map(str::to_owned)
+    };
+    let kinds: Option<Vec<String>> = branches.iter().map(kind).collect();
+    Some(format!("{{type={}}}", kinds?.join("|")))
+}
+
+/// The longest list of values in a signature, in characters.
+const MAX_VALUES: usize = 64;
+
+/// Returns the values of an enum, or `=date` for a date.
+fn enum_text(property: &Value) -> Option<String> {
+    if property.get("format").and_then(Value::as_str) == Some("date-time") {
+        return Some("=date".to_owned());
+    }
+    let values = property.get("enum")?.as_array()?;
+    let values: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+    let mut text = String::new();
+    for (count, value) in values.iter().enumerate() {
+        if text.len() + value.len() > MAX_VALUES {
+            text.push_str(if count > 0 { "|…" } else { "…" });
+            break;
+        }
+        if count > 0 {
+            text.push('|');
+        }
+        text.push_str(value);
+    }
+    (!text.is_empty()).then(|| format!("={text}"))
 }
 
 fn names(value: Option<&Value>) -> Vec<&str> {

@@ -195,7 +195,10 @@ async fn note_messages(
         return Ok(vec![PromptMessage::new_text(Role::User, text)]);
     }
     let mut remaining = MAX_NOTE_BYTES;
-    let mut messages = vec![PromptMessage::new_text(Role::User, "These are my notes:")];
+    let mut messages = vec![PromptMessage::new_text(
+        Role::User,
+        "Please summarize the following notes:",
+    )];
     let mut left_out = Vec::new();
     for note in notes {
         let text = note.text();

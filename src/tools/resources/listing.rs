@@ -270,9 +270,9 @@ fn note_entry(note: &Note) -> (String, ResourceEntry) {
         uri: note.uri(),
         name: note.draft.title.clone(),
         title: None,
-        description: "A note created with create_note".to_owned(),
+        description: format!("A text note: {}", note.draft.title),
         mime: PLAIN,
-        size: Some(note.text().len()),
+        size: Some(note.draft.content.len()),
         modified: format_seconds(note.created),
         for_people: true,
     };

@@ -108,7 +108,7 @@ impl Reader<'_> {
         let note = note.ok_or_else(|| ReadError::NotFound(format!("There is no note `{id}`.")))?;
         Ok(ResourceContent {
             mime: PLAIN,
-            text: note.text(),
+            text: note.draft.content.clone(),
             is_final: true,
         })
     }

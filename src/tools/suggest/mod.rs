@@ -13,7 +13,7 @@ use super::create_note::stats;
 use super::error::ToolError;
 use super::executor::ToolExecutor;
 use super::follow_up;
-use super::options::Options;
+use super::options::{self, Options};
 use super::outcome::{ToolResult, as_object, put};
 use super::registry::{Tool, ToolRegistry};
 use crate::operations::validation;
@@ -161,7 +161,8 @@ fn validate(
 ) -> Result<SuggestCall, Box<validation::ValidationError>> {
     let known = |name: &str| {
         let properties = tool.schema().get("properties");
-        properties.is_some_and(|it| it.get(name).is_some())
+        let is_own = properties.is_some_and(|it| it.get(name).is_some());
+        is_own && !options::is_option(name)
     };
     let mut corrections = Vec::new();
     let options = Options::take(&mut arguments, known, &mut corrections);

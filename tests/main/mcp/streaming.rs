@@ -68,7 +68,8 @@ fn answer_streams_progress_and_completes() {
     let (steps, outcome) = server.call_with_progress("exa_api", send_request("When?"));
     let response = outcome.success();
     assert_eq!(response["answer"], "Exa was founded in 2021. 🙂");
-    assert_eq!(response["citations"], json!([page]));
+    assert_eq!(response["citations"][0]["title"], page["title"]);
+    assert_eq!(response["citations"][0]["author"], json!(null));
     assert_eq!(response["costDollars"]["total"], 0.005);
     assert_rising(&steps);
     assert!(steps.len() >= 3, "{steps:?}");

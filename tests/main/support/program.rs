@@ -26,6 +26,8 @@ impl Program {
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("NO_PROXY", "127.0.0.1")
+            // Most tests compare the text with every field.
+            .env("EXA_MCP_STRUCTURED", "full")
             .env("EXA_API_KEY", API_KEY)
             // Many tests follow research, which Exa has retired.
             .env("EXA_SANDBOX_RESEARCH", "1")

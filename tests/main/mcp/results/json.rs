@@ -132,7 +132,17 @@ fn text_and_structured_content_agree() {
             let as_json = fixture
                 .call_operation(operation, args.clone(), options)
                 .envelope();
-            assert_eq!(as_json["results"], structured["results"], "{name} {level}");
+            // Pages have the same keys at every level in JSON.
+            let pairs = as_json["results"].as_array().into_iter().flatten();
+            for (one, other) in pairs.zip(structured["results"].as_array().into_iter().flatten()) {
+                let Some(fields) = other.as_object() else {
+                    assert_eq!(one, other, "{name} {level}");
+                    continue;
+                };
+                for (field, value) in fields {
+                    assert_eq!(one[field], *value, "{name} {level}");
+                }
+            }
         }
     }
     assert_no_problems(&problems);

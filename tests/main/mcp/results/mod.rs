@@ -19,6 +19,7 @@ mod parsed_markdown;
 mod requests;
 mod samples;
 mod snapshots;
+mod structured;
 mod untrusted_text;
 
 use exa_mcp_server::operations::find;
