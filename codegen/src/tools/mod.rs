@@ -167,9 +167,13 @@ impl OptionUsage {
     }
 
     fn lists(&self, option: &OutputOption) -> bool {
-        (self.reads || option.always || option.starts && self.starts)
+        let is_used = if option.starts {
+            self.starts
+        } else {
+            self.reads || option.always
+        };
+        is_used
             && (self.pages || !option.pages)
-            && (self.starts || !option.starts)
             && !((self.is_single || self.is_brief) && option.shared)
     }
 }
