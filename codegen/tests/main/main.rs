@@ -1,6 +1,7 @@
 //! Runs the generator on the real specs, on changed specs and on invalid ones.
 
 mod bad_input;
+mod commands;
 mod constructs;
 mod data_design;
 mod history;

@@ -1,0 +1,66 @@
+//! Commands of `surface.yaml` that need something that does not exist are reported, and the rest is generated.
+
+use serde_json::{Value, json};
+
+use crate::support::DesignCopy;
+
+fn plan<'a>(surface: &'a mut Value, name: &str) -> &'a mut Value {
+    let plans = surface["commands"]["plans"].as_array_mut().unwrap();
+    plans.iter_mut().find(|plan| plan["name"] == name).unwrap()
+}
+
+#[test]
+fn commands_without_their_operation_are_left_out() {
+    let copy = DesignCopy::new();
+    copy.edit("surface.yaml", |surface| {
+        plan(surface, "answer")["operation"] = json!("no.such");
+        plan(surface, "search")["flags"][0]["to"] = json!("noSuchArgument");
+        plan(surface, "search")["columns"][0]["paths"] = json!(["noSuchField"]);
+        plan(surface, "fetch")["defaults"][0]["value"] = json!({"maxCharacters": "many"});
+        plan(surface, "websets show")["arguments"] = json!([]);
+        surface["commands"]["account"] = json!("no.account");
+        surface["commands"]["batch"]["remote"]["results"] = json!("noSuchResults");
+        surface["commands"]["groups"]["empty"] = json!("Nothing");
+    });
+    let output = copy.generate().unwrap();
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    let notices = notices.join("\n");
+    for expected in [
+        "command answer: `no.such` no longer exists; command omitted",
+        "command search: `search` has no argument `noSuchArgument`",
+        "command search: no response has the column `Title`",
+        "default omitted",
+        "command websets show: `websets.get` requires `websetId`, which the command never sends",
+        "`no.account` no longer exists; `account` omitted",
+        "no response has `noSuchResults`; remote batches omitted",
+        "no command is in the group `empty`",
+    ] {
+        assert!(notices.contains(expected), "{expected}: {notices}");
+    }
+    let commands: Value = serde_json::from_str(&output.files["generated/commands.json"]).unwrap();
+    let names = commands["plans"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|plan| &plan["name"]);
+    let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+    assert!(
+        names.contains(&"search") && !names.contains(&"answer") && !names.contains(&"websets show")
+    );
+    assert_eq!(commands["account"], Value::Null);
+    assert_eq!(commands["batch"]["remote"], Value::Null);
+}
+
+#[test]
+fn commands_know_the_values_of_their_arguments() {
+    let output = DesignCopy::new().generate().unwrap();
+    let commands: Value = serde_json::from_str(&output.files["generated/commands.json"]).unwrap();
+    let flags = commands["plans"][0]["flags"].as_array().unwrap();
+    let kind = flags.iter().find(|flag| flag["name"] == "type").unwrap();
+    assert!(kind["values"].as_array().unwrap().contains(&json!("deep")));
+    let notices = output.notices.iter().map(ToString::to_string);
+    let notices: Vec<String> = notices
+        .filter(|notice| notice.contains("command"))
+        .collect();
+    assert!(notices.is_empty(), "{notices:?}");
+}
