@@ -313,10 +313,10 @@ impl ServerHandler for ConformanceHandler {
         let skills = listed.0.get("skills").and_then(Value::as_array).cloned();
         if let Value::Array(resources) = &mut resources {
             resources.extend(skills.into_iter().flatten().map(|skill| {
-                let field = |name: &str| skill["frontmatter"][name].clone();
+                let field = |path: &str| skill.pointer(path).cloned();
                 json!({
-                    "uri": skill["uri"], "name": field("name"), "description": field("description"),
-                    "mimeType": "text/markdown",
+                    "uri": field("/uri"), "name": field("/frontmatter/name"),
+                    "description": field("/frontmatter/description"), "mimeType": "text/markdown",
                 })
             }));
         }

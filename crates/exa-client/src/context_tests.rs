@@ -77,7 +77,7 @@ fn sends_a_key_only_to_apis_that_take_its_kind() {
         for other in [KeyKind::Api, KeyKind::Service] {
             let url = of_kind(own).base_url(&api(other));
             assert_eq!(url.is_ok(), own == other);
-            let text = url.map_or_else(|error| error.to_string(), |url| url);
+            let text = url.unwrap_or_else(|error| error.to_string());
             assert!(!text.contains("secret-key-1"), "{text}");
         }
     }

@@ -262,7 +262,8 @@ impl Batch<'_> {
                 line.failure(&message(&error), code)
             }
         };
-        if result.get("ok") == Some(&Value::Bool(true)) {
+        // The secret of a new key is stored nowhere.
+        if result.get("ok") == Some(&Value::Bool(true)) && !call.operation.behavior.secret {
             journal.finish(line, &result);
         }
         result

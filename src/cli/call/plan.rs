@@ -93,6 +93,9 @@ fn build(plan: &'static CommandPlan) -> Command {
     }
     for flag in &plan.flags {
         let mut arg = base_arg(flag).long(flag.name.as_str());
+        if matches!(flag.takes, CommandValue::Text | CommandValue::List) {
+            arg = arg.value_name(flag.name.to_uppercase());
+        }
         if let Some(short) = flag.short {
             arg = arg.short(short);
         }
@@ -113,7 +116,9 @@ fn build(plan: &'static CommandPlan) -> Command {
         .action(ArgAction::Append)
         .help("Any other argument of the operation; may be repeated");
     let command = command.arg(any).after_help(after_help(plan));
-    OutputOptions::augment_args(RequestOptions::augment_args(command))
+    let command = OutputOptions::augment_args(RequestOptions::augment_args(command));
+    // The options bring descriptions of their own.
+    command.about(plan.about.as_str()).long_about(None)
 }
 
 fn after_help(plan: &'static CommandPlan) -> String {

@@ -312,10 +312,25 @@ fn cut(
 
 /// Returns whether the line that ends here ends with a comment.
 fn is_after_line_comment(text: &str, position: usize) -> bool {
-    let line_start = slice(text, 0, position)
-        .rfind('\n')
-        .map_or(0, |end| end + 1);
-    slice(text, line_start, position).contains("//")
+    let line = slice(text, 0, position)
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default();
+    let mut rest = line.chars().peekable();
+    let (mut in_string, mut in_block) = (false, false);
+    while let Some(character) = rest.next() {
+        match (character, rest.peek()) {
+            ('\\', _) if in_string => {
+                rest.next();
+            }
+            ('"', _) if !in_block => in_string = !in_string,
+            ('*', Some('/')) if in_block => in_block = false,
+            ('/', Some('*')) if !in_string => in_block = true,
+            ('/', Some('/')) if !in_string && !in_block => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn find<'a>(root: &'a Node, path: &[&str]) -> Option<&'a Node> {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use exa_mcp_text::surrogates;
 use serde_json::{Map, Value};
 
 use super::Problem;
@@ -249,8 +250,11 @@ impl Parser<'_> {
         }
         let end = end.ok_or_else(|| self.problem("a string without an end"))?;
         let token = self.rest().get(..end).unwrap_or_default();
-        let text = serde_json::from_str(token)
-            .map_err(|_| self.problem("a string with an invalid escape or character"))?;
+        // Clients write half a surrogate pair where they cut a text.
+        let repaired = || serde_json::from_slice(&surrogates::repair(token.as_bytes())?).ok();
+        let text = serde_json::from_str(token).ok().or_else(repaired);
+        let text =
+            text.ok_or_else(|| self.problem("a string with an invalid escape or character"))?;
         self.advance(end);
         Ok(text)
     }

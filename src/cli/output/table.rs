@@ -257,8 +257,10 @@ fn trim_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Adds colors and links to a table whose layout is done.
+/// Adds colors and links to a table whose layout is done. The linked column is the first one.
 fn decorate(text: &str, mut urls: impl Iterator<Item = String>, terminal: &Terminal) -> String {
+    let header = text.lines().next().unwrap_or_default();
+    let width = first_column_width(header);
     let mut url = String::new();
     let mut is_open = false;
     let lines = text.lines().enumerate().map(|(index, line)| {
@@ -273,19 +275,44 @@ fn decorate(text: &str, mut urls: impl Iterator<Item = String>, terminal: &Termi
         if !is_open {
             return line.to_owned();
         }
-        // A cell is the first of its line. Its text ends at the mark, or where it was cut off.
-        let start = line.find(LINK_START);
-        let end = line.find(LINK_END);
+        let (start, end) = (line.find(LINK_START), line.find(LINK_END));
         is_open = end.is_none();
-        let (Some(start), Some(end)) = (start, end) else {
-            return line.replace([LINK_START, LINK_END], "");
+        let plain = line.replace([LINK_START, LINK_END], "");
+        let split = match (start, end) {
+            // The text ends at its mark; the marks themselves are gone.
+            (Some(_), Some(end)) => end - LINK_START.len_utf8(),
+            _ => byte_index(&plain, width),
         };
-        let (before, rest) = line.split_at(start);
-        let inner = rest.get(..end - start).unwrap_or_default();
-        let after = line.get(end..).unwrap_or_default();
-        let inner = inner.replace(LINK_START, "");
-        let after = after.replace(LINK_END, "");
-        format!("{before}{}{after}", terminal.link(&inner, &url))
+        let (cell, rest) = plain.split_at_checked(split).unwrap_or((&plain, ""));
+        let words = cell.trim();
+        let indent = cell.len() - cell.trim_start().len();
+        let padding = cell.get(indent + words.len()..).unwrap_or_default();
+        let indent = cell.get(..indent).unwrap_or_default();
+        format!("{indent}{}{padding}{rest}", terminal.link(words, &url))
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the width of the first column: where the second heading starts.
+fn first_column_width(header: &str) -> usize {
+    let mut was_heading = false;
+    let mut blanks = 0;
+    for (index, c) in header.chars().enumerate() {
+        if c == ' ' {
+            blanks += 1;
+            continue;
+        }
+        if was_heading && blanks > 1 {
+            return index;
+        }
+        was_heading = true;
+        blanks = 0;
+    }
+    usize::MAX
+}
+
+/// Returns the index of the byte at which a character starts, or the length of the text.
+fn byte_index(text: &str, character: usize) -> usize {
+    let found = text.char_indices().nth(character);
+    found.map_or(text.len(), |(index, _)| index)
 }

@@ -36,21 +36,25 @@ pub(crate) fn start(
     let targets = Targets::new()
         .with_default(library_level(level))
         .with_target(OWN_CRATES, level);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_target(false);
-    let (lines, objects) = if is_json {
-        (None, Some(JsonLayer.with_filter(targets)))
+    // A second start, as in tests, keeps the first logger. An optional layer would disable spans, so there are two
+    // subscribers.
+    if is_json {
+        let objects = JsonLayer.with_filter(targets);
+        let subscriber = tracing_subscriber::registry()
+            .with(objects)
+            .with(ListenerLayer.with_filter(ListenerFilter));
+        let _ = tracing::subscriber::set_global_default(subscriber);
     } else {
-        (Some(lines.with_filter(targets)), None)
-    };
-    let subscriber = tracing_subscriber::registry()
-        .with(lines)
-        .with(objects)
-        .with(ListenerLayer.with_filter(ListenerFilter));
-    // A second start, as in tests, keeps the first logger.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .with_target(false);
+        let lines = lines.with_filter(targets);
+        let subscriber = tracing_subscriber::registry()
+            .with(lines)
+            .with(ListenerLayer.with_filter(ListenerFilter));
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
     Ok(())
 }
 

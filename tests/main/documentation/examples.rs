@@ -104,7 +104,22 @@ mod commands {
         let blocks = code_blocks();
         let shell = blocks.iter().filter(|it| it.language.ends_with("sh"));
         for (page, line) in shell.flat_map(|it| it.text.lines().map(|line| (&it.page, line))) {
-            if !line.contains("exa-mcp-server call ") && !line.contains("exa-mcp-server tools ") {
+            let commands = [
+                "call",
+                "tools",
+                "search",
+                "fetch",
+                "answer",
+                "research",
+                "websets",
+                "operations",
+                "capabilities",
+                "whoami",
+            ];
+            if !commands
+                .iter()
+                .any(|name| line.contains(&format!("exa-mcp-server {name}")))
+            {
                 continue;
             }
             checked += 1;

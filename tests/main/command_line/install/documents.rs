@@ -13,7 +13,7 @@ const CLAUDE_CODE: &str = r#"{
     "/home/ana/söße": {
       "allowedTools": [],
       "mcpServers": {},
-      "history": [{"display": "was \"exa\": {} \u00e9\ud83d\ude00", "pastedContents": {}}]
+      "history": [{"display": "was \"exa\": {} \u00e9\ud83d\ude00 cut: \ud83d", "pastedContents": {}}]
     }
   },
   "mcpServers": {
@@ -156,6 +156,8 @@ fn typical() -> Vec<(&'static str, String)> {
     for client in ["cursor", "claude-code"] {
         let minified = r#"{"a":[1,2],"mcpServers":{"x":{"command":"y"}},"z":null}"#;
         files.push((client, minified.to_owned()));
+        let linked = r#"{"mcpServers":{"x":{"url":"https://x.example/\"//mcp"}}}"#;
+        files.push((client, linked.to_owned()));
         let spaced = r#"{ "a": [1, 2], "mcpServers": { "x": { "command": "y" } }, "z": null }"#;
         files.push((client, spaced.to_owned()));
         files.push((client, format!("\n\n  {spaced}\n\n")));
