@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -34,6 +34,16 @@ before(async () => {
 
 test("the modules compile by themselves", async () => {
   const result = await compile("--noEmit", "--noUnusedLocals", "--types", "", join(tree, "index.ts"));
+  assert.equal(result.code, 0, result.text);
+});
+
+test("the example of the documentation compiles", async () => {
+  const [, example] = readFileSync(join(here, "../../docs/sdk.md"), "utf8").match(/^```ts\n(.*?)^```/ms);
+  const client = "declare const client: { callTool(call: object): Promise<unknown> };\n";
+  const log = "declare const console: { log(text: unknown): void };\n";
+  const file = join(here, "sdk/out/example.ts");
+  writeFileSync(file, client + log + example);
+  const result = await compile("--noEmit", "--types", "", file);
   assert.equal(result.code, 0, result.text);
 });
 

@@ -1,10 +1,12 @@
 """The generated Python package: does it type-check, and does a program that uses it run?"""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,17 @@ def test_the_package_and_a_program_type_check(version):
     code, text = run(*mypy, *cache, "-p", "exa_sdk")
     assert code == 0, text
     code, text = run(*mypy, *cache, "sdk/program.py")
+    assert code == 0, text
+
+
+def test_the_example_of_the_documentation_type_checks():
+    text = (HERE / "../../docs/sdk.md").read_text()
+    imports, body = re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1].split("\n\n", 1)
+    function = "async def main(session: ClientSession) -> None:\n" + textwrap.indent(body, "    ")
+    example = OUT / "example.py"
+    example.write_text(f"from mcp import ClientSession\n{imports}\n\n{function}")
+    cache = ["--cache-dir", OUT / "mypy"]
+    code, text = run(sys.executable, "-m", "mypy", "--strict", *cache, example)
     assert code == 0, text
 
 
