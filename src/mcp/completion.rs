@@ -1,5 +1,6 @@
 //! Completion of the arguments of prompts and resource templates.
 
+use exa_mcp_text::similar_names;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
 
 use super::{
@@ -112,8 +113,23 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
     Err(ErrorData::invalid_params(text, None))
 }
 
+/// The shortest text for which misspelled candidates are returned.
+const MIN_FUZZY: usize = 4;
+
+/// Returns whether a value, or one of its words, differs from the typed text by a typo.
+fn is_almost(value: &str, typed: &str) -> bool {
+    let words = value.split(|c: char| !c.is_alphanumeric());
+    let mut candidates = words.chain([value]);
+    typed.len() >= MIN_FUZZY
+        && candidates.any(|word| {
+            let start: String = word.chars().take(typed.chars().count()).collect();
+            let candidates = [word, &start].into_iter();
+            similar_names::most_similar(typed, candidates, similar_names::MIN_SIMILARITY).is_some()
+        })
+}
+
 /// Returns the matching candidates, the best first: the typed text starts the value, then a word of the value or its
-/// title, then occurs anywhere. The sort is stable.
+/// title, then occurs anywhere, then differs by a typo. The sort is stable.
 fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let rank = |candidate: &CompletionCandidate| {
@@ -129,6 +145,8 @@ fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
             Some(1)
         } else if value.contains(&typed) || words.contains(&typed) {
             Some(2)
+        } else if is_almost(&value, &typed) {
+            Some(3)
         } else {
             None
         }
@@ -138,6 +156,10 @@ fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
         .filter_map(|candidate| Some((rank(&candidate)?, candidate.value)))
         .collect();
     matching.sort_by_key(|(rank, _)| *rank);
+    // Typos are guessed only where nothing has the typed text.
+    if matching.first().is_some_and(|(rank, _)| *rank < 3) {
+        matching.retain(|(rank, _)| *rank < 3);
+    }
     matching.into_iter().map(|(_, value)| value).collect()
 }
 
@@ -168,6 +190,8 @@ mod tests {
         assert_eq!(found("LIST"), "agent.runs.list websets.list research.list");
         assert_eq!(found("web"), "websets.list search");
         assert_eq!(found("earch"), "search research.list");
+        assert_eq!(found("wesbets"), "websets.list");
+        assert_eq!(found("serach"), "search research.list");
         assert_eq!(found("zzz"), "");
         assert_eq!(rank(operations(), "").len(), 4);
     }

@@ -4,17 +4,18 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
+use exa_mcp_text::sanitize::clean;
 use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomNotification, CustomRequest, CustomResult, DiscoverResult, ErrorData,
-        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, NumberOrString, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
+        CompleteRequestParams, CompleteResult, CustomNotification, CustomRequest, CustomResult,
+        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+        GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, NumberOrString,
+        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+        ServerConfig, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -31,6 +32,9 @@ use crate::{
 };
 use exa_mcp_accounts::{Requester, daily, usage::UsageMeter};
 use exa_mcp_model::Identity;
+
+/// Maximum characters of the reason for a cancellation in the log.
+const MAX_REASON: usize = 200;
 
 /// The longest request id that is logged.
 const MAX_ID: usize = 64;
@@ -341,6 +345,17 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.handler.on_initialized(context).await;
+    }
+
+    async fn on_cancelled(
+        &self,
+        notification: CancelledNotificationParam,
+        _context: NotificationContext<RoleServer>,
+    ) {
+        let request = notification.request_id.map(|id| id.to_string());
+        let reason = notification.reason.unwrap_or_default();
+        let reason: String = clean(&reason).chars().take(MAX_REASON).collect();
+        tracing::info!(request, ?reason, "the client cancelled a request");
     }
 
     async fn on_custom_notification(

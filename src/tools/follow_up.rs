@@ -166,11 +166,10 @@ mod tests {
             webset("toolhost", "websets-sync").get("checkWith"),
             Some(&json!({"operation": "get_webset", "params": args}))
         );
-        // None of these tools can cancel a webset.
-        assert_eq!(webset("toolhost", "websets-sync").get("cancelWith"), None);
-        let mixed = webset("websets-sync,manage_websets", "websets-sync");
-        let cancel = json!({"tool": "manage_websets", "operation": "websets.cancel", "args": args});
-        assert_eq!(mixed.get("cancelWith"), Some(&cancel));
+        assert_eq!(
+            webset("toolhost", "websets-sync").get("cancelWith"),
+            Some(&json!({"operation": "cancel_webset", "params": args}))
+        );
     }
 
     #[test]
@@ -178,9 +177,9 @@ mod tests {
         let research = next(
             "classic",
             "deep_researcher_start",
-            "research.create",
-            json!({"instructions": "x"}),
-            json!({"researchId": "r"}),
+            "agent.runs.create",
+            json!({"query": "x"}),
+            json!({"id": "r"}),
         );
         let check = json!({"tool": "deep_researcher_check", "arguments": {"researchId": "r"}});
         assert_eq!(research, json!({"checkWith": check}));

@@ -399,7 +399,9 @@ mod tests {
         };
         assert_eq!(fields("running")["isComplete"], false);
         assert_eq!(fields("canceled")["isComplete"], true);
-        assert_eq!(fields("running")["progress"], json!({"found": 3}));
+        assert_eq!(fields("running")["progress"], 0);
+        assert_eq!(fields("canceled")["progress"], 100);
+        assert_eq!(fields("running")["itemsFound"], 3);
         let list = role_fields(
             &entry,
             &map(json!({"monitorId": "m"})),
@@ -410,7 +412,7 @@ mod tests {
             (&list["operationId"], &list["isComplete"]),
             (&json!("m"), &json!(true))
         );
-        assert_eq!(list["progress"], json!({"completion": 100}));
+        assert_eq!(list["progress"], 100);
         let none = role_fields(
             &entry,
             &map(json!({"monitorId": "m"})),

@@ -1,5 +1,6 @@
 //! The stdio MCP server.
 
+mod cancellation_log;
 mod client_capabilities;
 mod commands;
 mod completion;
