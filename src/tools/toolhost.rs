@@ -421,7 +421,7 @@ mod tests {
         );
         assert_eq!(
             (&none["status"], &none["progress"]),
-            (&json!("none"), &Value::Null)
+            (&json!("none"), &json!(0))
         );
     }
 
