@@ -7,7 +7,7 @@ const { constants } = require("node:os");
 const path = require("node:path");
 const { name, version, optionalDependencies } = require("../package.json");
 
-// musl and glibc have packages of their own, and both may be installed.
+// musl and glibc have packages of their own.
 function usesMusl() {
     if (process.platform !== "linux") return false;
     // Network interfaces are the slow part of the report.
@@ -15,9 +15,22 @@ function usesMusl() {
     return !process.report.getReport().header.glibcVersionRuntime;
 }
 
-function platformPackage() {
-    const platform = `${name}-${process.platform}-${process.arch}`;
-    return usesMusl() ? `${platform}-musl` : platform;
+function folderOf(platform) {
+    try {
+        return path.dirname(require.resolve(`${platform}/package.json`));
+    } catch {
+        return undefined;
+    }
+}
+
+// Usually only one of the two packages for Linux is installed, and asking for the report takes longer than looking.
+function findPackage() {
+    const gnu = `${name}-${process.platform}-${process.arch}`;
+    const musl = `${gnu}-musl`;
+    const folders = { [gnu]: folderOf(gnu), [musl]: process.platform === "linux" ? folderOf(musl) : undefined };
+    const installed = Object.keys(folders).filter((platform) => folders[platform]);
+    const platform = installed.length === 1 ? installed[0] : usesMusl() ? musl : gnu;
+    return { platform, folder: folders[platform] };
 }
 
 function fail(message) {
@@ -26,7 +39,7 @@ function fail(message) {
 }
 
 function findProgram() {
-    const platform = platformPackage();
+    const { platform, folder } = findPackage();
     const supported = Object.keys(optionalDependencies);
     if (!supported.includes(platform)) {
         const platforms = supported.map((supportedName) => supportedName.slice(name.length + 1)).join(", ");
@@ -35,15 +48,13 @@ function findProgram() {
                 "Build it from source instead: cargo install --git https://github.com/exa-mcp-server/exa-mcp-server",
         );
     }
-    const file = process.platform === "win32" ? "exa-mcp-server.exe" : "exa-mcp-server";
-    try {
-        return path.join(path.dirname(require.resolve(`${platform}/package.json`)), "bin", file);
-    } catch {
+    if (!folder) {
         fail(
             `the package ${platform}@${version} is missing. It is an optional dependency: install again without ` +
                 "--omit=optional or --no-optional, and on the machine that runs it.",
         );
     }
+    return path.join(folder, "bin", process.platform === "win32" ? "exa-mcp-server.exe" : "exa-mcp-server");
 }
 
 const child = spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
