@@ -157,6 +157,6 @@ async def test_llama_index(client, tools):
     }
     assert set(converted) == NAMES
     for tool in tools:
-        function = converted[tool.name].to_openai_tool(skip_length_check=True)["function"]
+        function = converted[tool.name].to_openai_tool(skip_length_check=False)["function"]
         declared = set(function["parameters"]["properties"])
         assert declared == set(tool.input_schema["properties"]), tool.name
