@@ -367,6 +367,10 @@ mod tests {
             if *version >= *"2025-03-26" {
                 expected["completions"] = json!({});
             }
+            if protocol.supports_titles() {
+                expected["extensions"] =
+                    json!({"io.modelcontextprotocol/skills": {"directoryRead": true}});
+            }
             assert_eq!(declared(true), expected, "{version}");
         }
     }

@@ -79,8 +79,8 @@ async fn prompts_mention_only_available_tools() {
         "Topic: heat pumps",
         "`web_search_exa`",
         "`web_fetch_exa`",
-        "`exa_api` with operation `research.create`",
-        "`exa_api` with operation `research.get`",
+        "`exa_api` with operation `agent.runs.create`",
+        "`exa_api` with operation `agent.runs.get`",
     ] {
         assert!(rendered.contains(part), "no {part} in {rendered}");
     }
@@ -122,7 +122,7 @@ async fn depth_determines_the_extent_of_research() {
         rendered("deep").await,
     );
     assert!(quick.contains("half a page") && usual.contains("two pages"));
-    assert!(deep.contains("research.create") && !usual.contains("research.create"));
+    assert!(deep.contains("agent.runs.create") && !usual.contains("agent.runs"));
     assert_eq!(
         usual,
         text("default", "research_topic", json!({"topic": "x"})).await

@@ -27,8 +27,9 @@ fn tasks_capability_is_declared_per_version() {
             expected,
             "{version}"
         );
+        let extensions = initialized["capabilities"].get("extensions");
         assert_eq!(
-            initialized["capabilities"].get("extensions"),
+            extensions.and_then(|it| it.get("io.modelcontextprotocol/tasks")),
             None,
             "{version}"
         );
