@@ -112,17 +112,18 @@ fn dispatchers_show_a_signature_of_every_current_operation() {
         assert!(description.chars().count() < 1024, "{description}");
         let signatures = signatures(tool);
         for operation in operations {
-            let (domain, verb) = operation.rsplit_once('.').unwrap_or(("", operation));
-            let is_shown = signatures.lines().any(|line| {
-                let names = line.strip_prefix(&format!("{domain}: ")).or(Some(line));
-                names.is_some_and(|names| {
-                    names
-                        .split(['/', ' ', '('])
-                        .any(|name| name == verb || name == operation)
-                })
-            });
-            let is_unlisted = design.model.find(operation).unwrap().behavior.unlisted;
-            assert_ne!(is_shown, is_unlisted, "{operation}: {signatures}");
+            let operation = design.model.find(operation).unwrap();
+            let start = format!("{}: ", operation.domain);
+            let verb = operation
+                .name
+                .strip_prefix(&format!("{}.", operation.domain));
+            let verb = verb.unwrap_or(&operation.name);
+            let mut lines = signatures.lines();
+            let shown = lines.find_map(|line| line.strip_prefix(&start));
+            let is_shown =
+                shown.is_some_and(|names| names.split(['/', ' ', '(']).any(|name| name == verb));
+            let is_unlisted = operation.behavior.unlisted;
+            assert_ne!(is_shown, is_unlisted, "{}: {signatures}", operation.name);
         }
         let listed = tool.definition.input_schema["properties"]["operation"]["enum"]
             .as_array()
