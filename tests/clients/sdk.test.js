@@ -7,6 +7,9 @@ import { dirname, join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+// The modules must work with the default form of structured content.
+delete process.env.EXA_MCP_STRUCTURED;
+
 const here = dirname(fileURLToPath(import.meta.url));
 const commandLine =
   process.env.EXA_MCP_SERVER_COMMAND ?? join(here, "../../target/debug/exa-mcp-server");

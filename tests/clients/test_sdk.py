@@ -14,13 +14,15 @@ import pytest
 HERE = Path(__file__).parent
 OUT = HERE / "sdk/out"
 DEFAULT_COMMAND = str(HERE / "../../target/debug/exa-mcp-server")
+# The modules must work with the default form of structured content.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "EXA_MCP_STRUCTURED"}
 COMMAND = shlex.split(os.environ.get("EXA_MCP_SERVER_COMMAND", DEFAULT_COMMAND))
 
 
 def run(*command):
     paths = {"PYTHONPATH": str(OUT), "MYPYPATH": str(OUT)}
     process = subprocess.run(
-        command, cwd=HERE, env={**os.environ, **paths}, capture_output=True, text=True, timeout=300
+        command, cwd=HERE, env={**ENVIRONMENT, **paths}, capture_output=True, text=True, timeout=300
     )
     return process.returncode, process.stdout + process.stderr
 

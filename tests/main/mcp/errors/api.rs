@@ -9,11 +9,8 @@ use crate::support::{API_KEY, DEFAULT_VERSION, McpServer, Program, Recorder, Res
 #[track_caller]
 fn search_failure(response: Response) -> crate::support::Failure {
     let mut fixture = Fixture::with_response(response);
-    let failure = fixture.call_failing(
-        "exa_api",
-        "search",
-        json!({"query": "q", "output_format": "markdown"}),
-    );
+    let call = json!({"operation": "search", "args": {"query": "q"}, "output_format": "markdown"});
+    let failure = fixture.server.call_raw("exa_api", call).failure();
     assert_eq!(failure.error["operation"], "search");
     let stderr = fixture.server.shut_down().stderr;
     assert!(!stderr.contains(API_KEY), "{stderr}");

@@ -90,15 +90,31 @@ pub(super) fn walk(sandbox: &Sandbox, mut call: impl FnMut(&'static Operation, V
 fn schema_violations(operation: &Operation, response: &Value) -> Vec<String> {
     let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
     let validator = jsonschema::validator_for(&schema).expect("a usable schema");
-    // The mark of the sandbox is not part of the API, some of whose responses take no other fields.
+    // The mark of the sandbox and what the server adds are not part of the API, some of whose responses take no other
+    // fields.
     let mut response = response.clone();
     if let Some(fields) = response.as_object_mut() {
-        fields.shift_remove("sandbox");
+        for own in ["sandbox", "isComplete", "checkWith", "cancelWith", "hint"] {
+            fields.shift_remove(own);
+        }
     }
+    remove_absent_fields(&mut response);
     let errors = validator.iter_errors(&response);
     errors
         .map(|error| format!("{}: {error} at {}", operation.name, error.instance_path()))
         .collect()
+}
+
+/// Removes the fields that every page has in JSON results, even if they are absent from the response.
+fn remove_absent_fields(response: &mut Value) {
+    for list in ["results", "citations"] {
+        let pages = response.get_mut(list).and_then(Value::as_array_mut);
+        for page in pages.into_iter().flatten() {
+            if let Some(fields) = page.as_object_mut() {
+                fields.retain(|_, value| !value.is_null());
+            }
+        }
+    }
 }
 
 fn substitute(value: &Value, saved: &BTreeMap<&str, Value>) -> Value {
