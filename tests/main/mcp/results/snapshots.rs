@@ -34,9 +34,10 @@ pub(super) fn normalized_text(outcome: Outcome, extension: &str) -> String {
             text["metadata"]["tokenEstimate"] = json!(0);
             serde_json::to_string_pretty(&text).expect("JSON")
         }
+        // The toolhost answers in JSON.
         _ => text.replace(
-            &format!("~{} tokens", metadata["tokenEstimate"]),
-            "~0 tokens",
+            &format!("\"tokenEstimate\":{}", metadata["tokenEstimate"]),
+            "\"tokenEstimate\":0",
         ),
     };
     let text = format!("{text}{}\n", links.concat());
