@@ -38,7 +38,7 @@ for (const [transportName, open] of Object.entries(connectors)) {
       assert.match(server.version, /^\d+\.\d+\.\d+/);
       assert.ok(server.title);
       assert.ok(client.getInstructions());
-      const capabilities = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
+      const capabilities = ["completions", "extensions", "logging", "prompts", "resources", "tasks", "tools"];
       assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), capabilities);
     });
 
