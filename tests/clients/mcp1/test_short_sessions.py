@@ -52,6 +52,7 @@ async def test_short_sessions_over_stdio(command):
 
 @pytest.mark.filterwarnings("ignore:Use `streamable_http_client` instead:DeprecationWarning")
 async def test_short_sessions_over_http(address):
+    headers = {"x-api-key": os.environ.get("EXA_API_KEY", "client-tests")}
     for number in range(SESSIONS):
-        async with streamablehttp_client(address) as (read, write, _):
+        async with streamablehttp_client(address, headers=headers) as (read, write, _):
             await search_once(read, write, number)
