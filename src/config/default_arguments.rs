@@ -62,8 +62,8 @@ fn unknown(name: &str) -> String {
     format!("`{DEFAULTS}` names `{name}`, which is no operation{hint}")
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used)]
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 
