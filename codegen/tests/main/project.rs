@@ -37,6 +37,7 @@ impl Project {
             "data-design",
             "generated",
             "packaging",
+            "skills",
             "codegen-snapshots",
         ] {
             copy_dir(&repository().join(folder), &root.join(folder));

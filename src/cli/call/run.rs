@@ -9,7 +9,9 @@ use super::progress::CallProgress;
 use super::request::Request;
 use super::{Failure, call_failure, preview};
 use crate::cli::output::{self, Terminal, View};
-use crate::cli::{INTERRUPTED, LEDGER_TIMEOUT, TIMED_OUT, known_ids, print_stderr, shutdown};
+use crate::cli::{
+    FAILED, INTERRUPTED, LEDGER_TIMEOUT, TIMED_OUT, known_ids, print_stderr, shutdown,
+};
 use crate::config::Settings;
 use crate::operations::validation::ValidatedArguments;
 use crate::operations::{
@@ -293,7 +295,9 @@ impl Call<'_> {
             PagingStop::Failed(error) => {
                 let failure = call_failure(self.request.operation, &error);
                 let text = format!("{}\npage {} is missing", failure.text, pages + 1);
-                Some(Failure { text, ..failure })
+                // Earlier pages were sent, whatever the reason of this failure.
+                let code = FAILED;
+                Some(Failure { text, code })
             }
         };
         Finished { response, failure }
@@ -340,7 +344,10 @@ impl Call<'_> {
             },
             PollOutcome::Lost { latest, error } => Finished {
                 response: latest.response,
-                failure: Some(call_failure(job.operation(), &error)),
+                failure: Some(Failure {
+                    code: FAILED,
+                    ..call_failure(job.operation(), &error)
+                }),
             },
         })
     }

@@ -464,9 +464,11 @@ fn audit(
         let most = kills.unwritten_settlements(server);
         assert!(count <= most, "{count} calls, but {most} were not written");
     }
-    // The remaining reservations belong to servers that were killed before they sent the request.
+    // The remaining reservations belong to servers that were killed before they sent the request, or before they could
+    // release a reservation whose confirmation was lost.
     let never_sent = outcomes.iter().filter(|(query, outcome)| {
-        outcome.is_success.is_none() && !state.requests.contains_key(*query)
+        let is_open = outcome.is_success.is_none() || kills.prevented_settling(outcome);
+        is_open && !state.requests.contains_key(*query)
     });
     for (_, outcome) in never_sent {
         *unreleased.entry(estimate(&outcome.args)).or_default() += 1;
