@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{call_failure, open_session};
 use super::keychain::{self, KeyStorage};
-use super::output::{self, Format, Terminal, View};
+use super::output::{self, Format, OutputView, Terminal};
 use super::{Failure, print_stderr};
 use crate::config::Settings;
 use crate::operations::{OperationExecutor, find};
@@ -84,7 +84,7 @@ pub(super) async fn whoami(settings: &Settings, terminal: &Terminal) -> Result<S
             "spent": spent,
         }),
     );
-    let view = View {
+    let view = OutputView {
         format: terminal.is_terminal.then_some(Format::Table),
         fields: &[],
         plan: None,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::progress::CallProgress;
 use super::request::Request;
 use super::{Failure, call_failure, preview};
-use crate::cli::output::{self, Terminal, View};
+use crate::cli::output::{self, OutputView, Terminal};
 use crate::cli::{
     FAILED, INTERRUPTED, LEDGER_TIMEOUT, TIMED_OUT, known_ids, print_stderr, shutdown,
 };
@@ -27,14 +27,14 @@ use exa_mcp_store::Store;
 const MAX_ENTRIES: usize = 100_000;
 
 /// An executor that charges the budget of the local user.
-pub(in super::super) struct Session {
+pub(in super::super) struct BudgetedExecutor {
     /// Makes the calls.
     pub(in super::super) executor: OperationExecutor,
     ledger: Option<Arc<BudgetLedger>>,
     store: Arc<dyn Store>,
 }
 
-impl Session {
+impl BudgetedExecutor {
     /// Returns what this user has spent, in dollars, if there is a budget.
     pub(in super::super) async fn spent(&self) -> Value {
         if self.ledger.is_none() {
@@ -63,12 +63,14 @@ pub(in super::super) fn executor(settings: &Settings) -> Result<OperationExecuto
 }
 
 /// Opens the budget of the local user, which every request of the session passes.
-pub(in super::super) async fn open_session(settings: &Settings) -> Result<Session, Failure> {
+pub(in super::super) async fn open_session(
+    settings: &Settings,
+) -> Result<BudgetedExecutor, Failure> {
     let executor = executor(settings)?;
     let store = settings.store.open();
     let account = local_account(&settings.local_limits, settings.budgets, Arc::clone(&store));
     let Some(account) = account else {
-        return Ok(Session {
+        return Ok(BudgetedExecutor {
             executor,
             ledger: None,
             store,
@@ -79,7 +81,7 @@ pub(in super::super) async fn open_session(settings: &Settings) -> Result<Sessio
         // A job started by an earlier command may have ended.
         check_jobs(&ledger, &executor).await;
     }
-    Ok(Session {
+    Ok(BudgetedExecutor {
         executor: executor.with_guard(Arc::new(AccountGuard::new(account))),
         ledger: Some(ledger),
         store,
@@ -108,7 +110,7 @@ pub(in super::super) async fn run(
     let streams = streams(&request, terminal, &mut arguments.arguments);
     let (finished, streamed, _) = make(settings, terminal, &request, arguments, streams).await?;
     known_ids::record(operation.name, &finished.response);
-    let view = View {
+    let view = OutputView {
         format: request.output.format,
         fields: &request.output.fields,
         plan: request.plan,

@@ -33,7 +33,7 @@ pub(super) enum Format {
 }
 
 /// How a response is printed.
-pub(super) struct View<'a> {
+pub(super) struct OutputView<'a> {
     /// The requested format.
     pub(super) format: Option<Format>,
     /// The requested fields; empty for all.
@@ -44,7 +44,7 @@ pub(super) struct View<'a> {
     pub(super) operation: &'static Operation,
 }
 
-impl View<'_> {
+impl OutputView<'_> {
     /// Returns the format: what was requested, else JSON in a pipe and for `call`, else what people read.
     fn format(&self, terminal: &Terminal) -> Format {
         let by_default = || match self.plan {
@@ -59,7 +59,7 @@ impl View<'_> {
 /// Returns the text of a response.
 pub(super) fn render(
     response: &Value,
-    view: &View<'_>,
+    view: &OutputView<'_>,
     terminal: &Terminal,
 ) -> Result<String, Failure> {
     let picked = pick(response, view.fields);
@@ -77,7 +77,7 @@ pub(super) fn render(
 pub(super) fn rest_of_stream(
     response: &Value,
     streamed: &str,
-    view: &View<'_>,
+    view: &OutputView<'_>,
     terminal: &Terminal,
 ) -> String {
     table::rest_of_stream(response, streamed, view, terminal)
@@ -104,7 +104,7 @@ fn rows(response: &Value) -> Vec<&Value> {
     }
 }
 
-fn markdown(response: &Value, view: &View<'_>) -> Result<String, Failure> {
+fn markdown(response: &Value, view: &OutputView<'_>) -> Result<String, Failure> {
     let mut response = response.clone();
     sanitize::clean_json(&mut response, usize::MAX);
     let input = RenderInput {

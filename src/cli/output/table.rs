@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-use super::{Terminal, View, at, clean_line};
+use super::{OutputView, Terminal, at, clean_line};
 use crate::operations::price;
 use exa_mcp_generated::response_fields::ENTRIES;
 use exa_mcp_model::{CommandColumn, CommandPlan};
@@ -26,7 +26,7 @@ const MAX_CELL_LINES: u16 = 4;
 const MAX_CELL: usize = 600;
 
 /// Returns a response as a table, or as the text that a person wants to read.
-pub(super) fn render(response: &Value, view: &View<'_>, terminal: &Terminal) -> String {
+pub(super) fn render(response: &Value, view: &OutputView<'_>, terminal: &Terminal) -> String {
     let body = match (text_of(response, view), ENTRIES.list(response)) {
         (Some(text), _) => with_sources(&text, response, view, terminal),
         (None, Some(entries)) => list(entries, view, terminal),
@@ -44,7 +44,7 @@ pub(super) fn render(response: &Value, view: &View<'_>, terminal: &Terminal) -> 
 pub(super) fn rest_of_stream(
     response: &Value,
     streamed: &str,
-    view: &View<'_>,
+    view: &OutputView<'_>,
     terminal: &Terminal,
 ) -> String {
     let text = text_of(response, view).unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn rest_of_stream(
 }
 
 /// Returns the text that a person wants to read.
-fn text_of(response: &Value, view: &View<'_>) -> Option<String> {
+fn text_of(response: &Value, view: &OutputView<'_>) -> Option<String> {
     let mut paths = view.plan.filter(|_| view.fields.is_empty())?.text.iter();
     let text = paths.find_map(|path| match at(response, path)? {
         Value::String(text) if text.is_empty() => None,
@@ -78,7 +78,12 @@ fn text_of(response: &Value, view: &View<'_>) -> Option<String> {
     Some(sanitize::clean(&text).into_owned())
 }
 
-fn with_sources(text: &str, response: &Value, view: &View<'_>, terminal: &Terminal) -> String {
+fn with_sources(
+    text: &str,
+    response: &Value,
+    view: &OutputView<'_>,
+    terminal: &Terminal,
+) -> String {
     let sources = sources(response, view, terminal);
     if sources.is_empty() {
         text.to_owned()
@@ -88,7 +93,7 @@ fn with_sources(text: &str, response: &Value, view: &View<'_>, terminal: &Termin
 }
 
 /// Returns the numbered sources of a text.
-fn sources(response: &Value, view: &View<'_>, terminal: &Terminal) -> String {
+fn sources(response: &Value, view: &OutputView<'_>, terminal: &Terminal) -> String {
     let path = view.plan.and_then(|plan| plan.sources.as_deref());
     let list = path.and_then(|path| at(response, path)?.as_array());
     let lines = list.into_iter().flatten().zip(1..).map(|(source, number)| {
@@ -129,7 +134,7 @@ fn footer(response: &Value, terminal: &Terminal) -> String {
 }
 
 /// Returns a list as a table.
-fn list(entries: &[Value], view: &View<'_>, terminal: &Terminal) -> String {
+fn list(entries: &[Value], view: &OutputView<'_>, terminal: &Terminal) -> String {
     let columns = columns(entries, view);
     if entries.is_empty() || columns.is_empty() {
         return String::new();
@@ -152,7 +157,7 @@ fn list(entries: &[Value], view: &View<'_>, terminal: &Terminal) -> String {
 }
 
 /// Returns an object with one line for each field, or for each column of the plan.
-fn record(response: &Value, view: &View<'_>, terminal: &Terminal) -> String {
+fn record(response: &Value, view: &OutputView<'_>, terminal: &Terminal) -> String {
     let Value::Object(fields) = response else {
         return clean_line(&plain(response));
     };
@@ -188,7 +193,7 @@ fn new_table(terminal: &Terminal) -> Table {
 }
 
 /// Returns the columns: of the requested fields, of the plan, or of the fields that all entries share.
-fn columns(entries: &[Value], view: &View<'_>) -> Vec<CommandColumn> {
+fn columns(entries: &[Value], view: &OutputView<'_>) -> Vec<CommandColumn> {
     let named = |name: &String| CommandColumn {
         title: name.clone(),
         paths: vec![name.clone()],
