@@ -158,7 +158,10 @@ fn call_with(
     body: &'static [u8],
 ) -> (Request, Value) {
     let (url, request) = serve_once("200 OK", media_type, body);
-    let called = project.program(&["call", operation, &arguments.to_string()], &url);
+    let called = project.program(
+        &["call", "--unchecked", operation, &arguments.to_string()],
+        &url,
+    );
     assert!(called.status.success(), "{operation}: {}", stderr(&called));
     let response = serde_json::from_slice(&called.stdout).unwrap();
     (request.join().unwrap(), response)
@@ -167,7 +170,10 @@ fn call_with(
 /// Returns the message of a call that is not made.
 fn rejected(project: &Project, operation: &str, arguments: Value) -> String {
     let arguments = arguments.to_string();
-    let called = project.program(&["call", operation, &arguments], "http://127.0.0.1:1");
+    let called = project.program(
+        &["call", "--unchecked", operation, &arguments],
+        "http://127.0.0.1:1",
+    );
     assert_eq!(
         called.status.code(),
         Some(2),
