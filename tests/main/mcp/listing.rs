@@ -202,7 +202,7 @@ fn tools_are_listed_without_a_key() {
 /// The size of the tool list in the context of a model.
 #[test]
 fn tool_lists_stay_within_token_budget() {
-    for (set, budget) in [("default", 2_000), ("toolhost", 1_200)] {
+    for (set, budget) in [("default", 2_000), ("toolhost", 1_000)] {
         let listing = Program::new(["tools", "--json", "--tools", set])
             .run()
             .json();
@@ -238,7 +238,7 @@ fn tool_sets_stay_within_budget_in_every_version() {
         STATELESS_VERSION,
     ];
     for version in versions {
-        for (set, most) in [("default", 2_000), ("toolhost", 1_200)] {
+        for (set, most) in [("default", 2_000), ("toolhost", 1_000)] {
             let mut server = McpServer::connect(Program::new(["--tools", set]), version);
             let response = server.request("tools/list", json!({}));
             let tokens = bpe_openai::o200k_base().count(&response["result"].to_string());
