@@ -13,6 +13,7 @@ mod control;
 mod errors;
 mod every_operation;
 mod faults;
+mod journal;
 mod rejections;
 mod research;
 mod search;

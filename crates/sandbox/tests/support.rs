@@ -138,7 +138,17 @@ impl Server {
     }
 
     pub(crate) async fn of(specs: Vec<OperationSpec>, options: Options) -> Server {
-        let sandbox = Sandbox::new(specs, options).unwrap();
+        Server::serve(Sandbox::new(specs, options).unwrap()).await
+    }
+
+    /// Starts a sandbox with a running clock that continues with the requests of a file.
+    pub(crate) async fn with_journal(path: &Path) -> Server {
+        let sandbox = Sandbox::new(specs().to_vec(), Options::default()).unwrap();
+        sandbox.with_journal(path).await.unwrap();
+        Server::serve(sandbox).await
+    }
+
+    async fn serve(sandbox: Sandbox) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use super::connection::CutHandle;
 use super::faults::{CutPoint, Fault, FaultEffect, FaultTarget};
 use super::incoming::IncomingRequest;
-use super::journal::StoppedClock;
 use super::routes::{Route, RouteMatch};
 use super::{ServerContext, arguments, control, journal, response, stream};
 use crate::api_error::{ApiError, ErrorFormat};
@@ -53,7 +52,6 @@ pub(super) async fn handle(
 /// Repeats a request of an earlier process. Its response is not needed.
 pub(super) async fn repeat(context: &Arc<ServerContext>, request: Request) {
     let request = IncomingRequest::read_again(context, request).await;
-    let _stopped = StoppedClock::new(context);
     drop(execute(context, &request));
 }
 

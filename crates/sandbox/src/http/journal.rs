@@ -42,7 +42,7 @@ pub(crate) async fn open(context: &Arc<ServerContext>, path: &Path) -> std::io::
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    context.state().clock.set_time(exa_mcp_model::time::now());
+    context.state().clock.start_at(exa_mcp_model::time::now());
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
@@ -100,11 +100,11 @@ pub(super) fn record<'a>(
     Some(stopped)
 }
 
-/// Repeats a request at the time when it was made.
+/// Repeats a request at the time when it was made. The clock stays at that time, as ids depend on it.
 async fn repeat(context: &Arc<ServerContext>, entry: &Value) {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     if let Some(at) = entry.get("at").and_then(Value::as_u64) {
-        context.state().clock.set_time(at);
+        context.state().clock.stop_at(at);
     }
     let request = Request::builder().method(text("method")).uri(text("uri"));
     let Ok(mut request) = request.body(Body::from(text("body").to_owned())) else {

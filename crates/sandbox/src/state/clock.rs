@@ -34,10 +34,17 @@ impl Clock {
         self.without_offset().saturating_add(self.offset)
     }
 
-    /// Sets the time, to repeat what happened earlier.
-    pub(crate) fn set_time(&mut self, time: u64) {
+    /// Starts the clock at this time.
+    pub(crate) fn start_at(&mut self, time: u64) {
         self.base = time;
         self.running_since = Some(Instant::now());
+        self.offset = 0;
+    }
+
+    /// Stops the clock at this time, to repeat what happened then.
+    pub(crate) fn stop_at(&mut self, time: u64) {
+        self.base = time;
+        self.running_since = None;
         self.offset = 0;
     }
 
