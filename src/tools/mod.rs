@@ -17,6 +17,8 @@ mod elicitation;
 mod error;
 mod error_messages;
 mod executor;
+mod expansion;
+mod extra_contents;
 mod failure;
 mod follow_up;
 mod name_limits;

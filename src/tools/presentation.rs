@@ -26,6 +26,7 @@ impl OperationRunner<'_> {
         let OperationCall {
             operation,
             requested_level,
+            expansion,
             view,
             ..
         } = self.call;
@@ -56,6 +57,8 @@ impl OperationRunner<'_> {
                 response: text,
                 requested_level: *requested_level,
                 extract: view.extract,
+                extra: view.extra.fields.clone(),
+                expansion: expansion.clone(),
             };
             self.tools.cache().insert(self.owner, new_result)
         });
@@ -87,7 +90,8 @@ impl OperationRunner<'_> {
             cache_id,
             repeatable: operation.read_only,
             cached: false,
-            requested_level: *requested_level,
+            requested_level: requested_level.filter(|_| view.extra.fields.is_empty()),
+            is_expandable: expansion.is_some(),
             corrections: self.call.corrections.clone(),
             warnings,
             sent_filters,
@@ -170,7 +174,7 @@ impl io::Write for BoundedText {
 /// Returns a cached result for rendering, with a warning if it has less than the requested level.
 fn cached_input<'a>(cached: &'a CachedResult, requested: &RequestedView) -> RenderInput<'a> {
     let lower = cached
-        .requested_level
+        .fetched_level()
         .filter(|level| Some(*level) < requested.level);
     let warnings = lower.map(|level| {
         format!(

@@ -155,6 +155,9 @@ pub struct NamedTool {
     pub levels: BTreeMap<String, Map<String, Value>>,
     /// The content level if the caller gives none.
     pub content_level: Option<String>,
+    /// Whether only title, URL and passages of each page are shown.
+    #[serde(default)]
+    pub brief: bool,
     /// Text appended to the first argument.
     pub suffix: Option<String>,
     /// Whether `category:x` in the query sets the category argument.
