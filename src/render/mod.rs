@@ -4,12 +4,14 @@
 //! Markdown or JSON with the same information. This layer knows neither the network nor the protocol.
 
 mod budget;
+mod columns;
 mod compact;
 mod csv;
 mod date;
 mod deprecated;
 mod document;
 mod envelope;
+mod fields;
 mod filter;
 mod header;
 mod inline;
@@ -25,6 +27,7 @@ mod shape;
 mod text;
 mod view;
 
+pub(crate) use columns::ColumnTitles;
 pub use compact::StructuredContent;
 pub(crate) use csv::{csv_cells, csv_text, push_csv_cell};
 pub(crate) use deprecated::add_deprecated_keys;

@@ -8,7 +8,8 @@ use super::header::Header;
 use super::selection::{Selection, select};
 use super::shape::ShapedResult;
 use super::{
-    ContentLevel, Envelope, OutputFormat, View, ViewError, csv, deprecated, json, markdown, plain,
+    ColumnTitles, ContentLevel, Envelope, OutputFormat, View, ViewError, csv, deprecated, json,
+    markdown, plain,
 };
 use exa_mcp_model::{CallStats, JobEnd};
 use exa_mcp_text::tokens::estimate;
@@ -38,6 +39,8 @@ pub(crate) struct RenderInput<'a> {
     pub requested_level: Option<ContentLevel>,
     /// A higher level than the requested one can be read by the id in the cache, at a price.
     pub is_expandable: bool,
+    /// The titles of the enrichments of webset items.
+    pub titles: ColumnTitles,
     /// Corrections made to the arguments.
     pub corrections: Vec<String>,
     /// Warnings for the caller.
@@ -272,6 +275,7 @@ mod tests {
             cached: true,
             requested_level: None,
             is_expandable: false,
+            titles: ColumnTitles::default(),
             corrections: corrections.to_vec(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::budget::FittedResults;
+use super::columns::name_columns;
+use super::fields::{field_names, shape_fields};
 use super::renderer::{MIN_BUDGET, RenderInput};
-use super::shape::{ShapedResult, shape, shape_fields, shape_rest};
-use super::{ContentLevel, FilterStats, OutputFormat, View, ViewError};
+use super::shape::{ShapedResult, shape, shape_rest};
+use super::{ColumnTitles, ContentLevel, FilterStats, OutputFormat, View, ViewError};
 
 /// Maximum field names listed for a caller that requested unknown ones.
 const MAX_NAMES: usize = 50;
@@ -49,7 +51,12 @@ pub(super) fn select(
     let mut warnings = input.warnings.clone();
     warnings.extend(idle_filters(input, view));
     warnings.extend(tiny_budget(view));
-    warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
+    warnings.extend(unknown_fields(
+        &selected,
+        &envelope.rest,
+        &fields,
+        &input.titles,
+    ));
     if selected.is_empty() && view.offset > 0 && matching > 0 {
         let offset = view.offset;
         warnings.push(format!(
@@ -69,8 +76,11 @@ pub(super) fn select(
         statuses.retain(|status| id(status).is_none_or(|id| !removed.contains(&id)));
     }
     let rest = shape_rest(&mut input.envelope.rest, rest_level, &mut rest_truncated);
+    let is_single = view.index.is_some() || input.envelope.results.len() == 1;
+    let titles = &input.titles;
+    let envelope = &mut input.envelope;
     let results = selected.into_iter().filter_map(|index| {
-        let result = input.envelope.results.get_mut(index)?;
+        let result = envelope.results.get_mut(index)?;
         let hidden = hide_extra(result, view);
         Some(if view.fields.is_empty() {
             let original = (view.format == OutputFormat::Json).then(|| page_fields(result));
@@ -84,9 +94,10 @@ pub(super) fn select(
                 keep_brief(&mut shaped, view.level);
             }
             shaped.omitted.extend(hidden);
+            name_columns(&mut shaped, result, view, titles, is_single);
             shaped
         } else {
-            shape_fields(index, result, view.level, &fields)
+            shape_fields(index, result, view.level, &fields, titles)
         })
     });
     let whole = FittedResults::whole(results.collect(), rest);
@@ -191,19 +202,27 @@ fn unknown_fields(
     results: &[(usize, &Value)],
     rest: &Map<String, Value>,
     fields: &[&str],
+    titles: &ColumnTitles,
 ) -> Option<String> {
     let has = |field: &&&str| {
         let only = std::slice::from_ref(*field);
         let found = |value: &Value| {
-            let picked = shape_fields(0, value, ContentLevel::Full, only).value;
+            let picked = shape_fields(0, value, ContentLevel::Full, only, titles).value;
             picked.as_object().is_some_and(|map| !map.is_empty())
         };
         rest.contains_key(**field) || results.iter().any(|(_, result)| found(result))
     };
     let unknown: Vec<&str> = fields.iter().filter(|field| !has(field)).copied().collect();
     let (_, first) = results.first().filter(|_| !unknown.is_empty())?;
-    let known = first.as_object()?.keys().map(String::as_str);
-    let known: Vec<&str> = known.take(MAX_NAMES).collect();
+    let mut known: Vec<String> = Vec::new();
+    let all = results
+        .iter()
+        .flat_map(|(_, result)| field_names(result, titles));
+    for name in field_names(first, titles).into_iter().chain(all) {
+        if known.len() < MAX_NAMES && !known.contains(&name) {
+            known.push(name);
+        }
+    }
     Some(format!(
         "no result has the field {}; available fields: {}",
         unknown.join(", "),

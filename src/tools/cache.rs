@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use super::ResourceUri;
 use super::expansion::Expansion;
 use super::watchers::{ResourceEvent, Watchers};
-use crate::render::{ContentLevel, Envelope, RenderInput, Rendered, View};
+use crate::render::{ColumnTitles, ContentLevel, Envelope, RenderInput, Rendered, View};
 use exa_mcp_model::{Identity, ids, lock};
 
 /// How long a result is cached by default.
@@ -114,6 +114,7 @@ impl CachedResult {
             cached: true,
             requested_level: self.fetched_level(),
             is_expandable: self.expansion.is_some(),
+            titles: ColumnTitles::default(),
             corrections: Vec::new(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),

@@ -14,6 +14,7 @@ mod discovery;
 #[cfg(feature = "sdk")]
 mod dispatchers;
 mod elicitation;
+mod enrichment_titles;
 mod error;
 mod error_messages;
 mod executor;

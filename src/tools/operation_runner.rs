@@ -210,6 +210,8 @@ impl<'a> OperationRunner<'a> {
             progress,
             ..CallOutput::new(sanitize_response(response.value).await, arguments)
         };
+        let titles = self.tools.enrichment_titles();
+        titles.learn(self.owner, operation, &output.response);
         polling.follow_new(before, &mut output).await?;
         Ok(output)
     }

@@ -83,6 +83,9 @@ impl OperationRunner<'_> {
                 Cow::Owned(view.without_index())
             }
         };
+        let titles = self
+            .column_titles(&envelope.results, &output.arguments)
+            .await;
         let input = RenderInput {
             operation: operation.name,
             envelope,
@@ -92,6 +95,7 @@ impl OperationRunner<'_> {
             cached: false,
             requested_level: requested_level.filter(|_| view.extra.fields.is_empty()),
             is_expandable: expansion.is_some(),
+            titles,
             corrections: self.call.corrections.clone(),
             warnings,
             sent_filters,
@@ -122,7 +126,11 @@ impl OperationRunner<'_> {
             return Ok(Rendered::clone(&rendered));
         }
         let is_large = blocking::is_large_text(cached.bytes);
-        let render = || render::render(cached_input(cached, &requested), &requested.view);
+        let mut input = cached_input(cached, &requested);
+        input.titles = self
+            .column_titles(&input.envelope.results, &Map::new())
+            .await;
+        let render = || render::render(input, &requested.view);
         let rendered = blocking::run(is_large, render).await.map_err(|error| {
             ToolError::invalid(&cached.operation, options::view_problem(&error))
         })?;

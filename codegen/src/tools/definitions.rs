@@ -76,9 +76,9 @@ pub struct OutputOption {
     /// Whether tools that return no results have it, too.
     #[serde(default)]
     pub always: bool,
-    /// Whether only tools for several operations list it. All accept it.
+    /// Whether only tools list it whose results may come from the cache without being asked for by id.
     #[serde(default)]
-    pub shared: bool,
+    pub cached: bool,
 }
 
 /// A tool that the server executes itself, without an operation of Exa.

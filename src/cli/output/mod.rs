@@ -116,6 +116,7 @@ fn markdown(response: &Value, view: &OutputView<'_>) -> Result<String, Failure> 
         cached: false,
         requested_level: None,
         is_expandable: false,
+        titles: render::ColumnTitles::default(),
         corrections: Vec::new(),
         warnings: Vec::new(),
         sent_filters: Vec::new(),

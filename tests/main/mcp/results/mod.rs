@@ -2,6 +2,7 @@
 
 mod budget;
 mod cache;
+mod columns;
 mod consistency;
 mod contents;
 mod corpus;
