@@ -8,7 +8,7 @@ use super::header::Header;
 use super::inline::push_inline;
 use super::renderer::is_one_line_per_result;
 use super::text::one_line;
-use super::{ContentLevel, OutputFormat, csv, markdown};
+use super::{ContentLevel, OutputFormat, csv, markdown, plain};
 use exa_mcp_text::sanitize::Fence;
 
 /// Initial capacities, in bytes: header and fence, and one result at the standard level.
@@ -181,6 +181,8 @@ fn body(header: &Header<'_>) -> String {
         }
     } else if is_one_line_per_result(header.view) {
         markdown::push_rows(&mut body, &fitted.shown);
+    } else if header.view.is_plain {
+        plain::push_sections(&mut body, &fitted.shown);
     } else {
         markdown::push_sections(&mut body, &fitted.shown);
     }

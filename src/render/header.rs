@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::budget::FittedResults;
-use super::renderer::{RenderInput, ResourceLink, Selection};
+use super::renderer::{RenderInput, ResourceLink};
+use super::selection::Selection;
 use super::shape::ShapedResult;
 use super::text::{one_line, truncate_text};
 use super::{ContentLevel, FilterStats, View, level, path};
@@ -64,7 +65,8 @@ impl Header<'_> {
     /// Returns the level of the result, which is never above the one requested from Exa.
     pub(super) fn level(&self) -> ContentLevel {
         let requested = self.input.requested_level.unwrap_or(ContentLevel::Full);
-        self.view.level.min(requested)
+        let hidden = self.view.extra.hidden_above.unwrap_or(ContentLevel::Full);
+        self.view.level.min(requested).min(hidden)
     }
 
     /// Returns statistics of the call for a text of so many tokens.
@@ -177,12 +179,12 @@ impl Header<'_> {
         cut.map(|shown| shown.index + 1).collect()
     }
 
-    /// Returns the names of fields that the level leaves out of some results.
+    /// Returns the names of fields that the level leaves out of some results, although they were asked for.
     pub(super) fn omitted_fields(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let shown = self.fitted.shown.iter();
         for name in shown.flat_map(|result| result.omitted.iter()) {
-            if !names.contains(&name.as_str()) {
+            if !names.contains(&name.as_str()) && !self.view.extra.fields.contains(name) {
                 names.push(name);
             }
         }
@@ -216,14 +218,14 @@ impl Header<'_> {
 
     /// Describes how to get more.
     fn more(&self) -> Option<String> {
-        let level = self.view.level;
+        let level = self.level();
         let requested = self.input.requested_level.unwrap_or(ContentLevel::Full);
         let mut hints = Vec::new();
         let options = self.cache_options(requested);
         let options = options.join(" or ");
         match self.input.cache_id {
             Some(id) if !options.is_empty() => {
-                hints.push(format!("call with cache_id {id} and {options}, free"))
+                hints.push(format!("cache_id {id} and {options}, free"))
             }
             None if self.fitted.is_reduced() && self.input.repeatable => hints.push(format!(
                 "call again with {options}; the result was not cached, so Exa is called again"
@@ -231,7 +233,16 @@ impl Header<'_> {
             _ => {}
         }
         if requested < ContentLevel::Full && requested <= level && self.hides_content() {
-            hints.push("content_level \"full\" without cache_id for whole texts".into());
+            hints.push(
+                match self.input.cache_id.filter(|_| self.input.is_expandable) {
+                    Some(id) => {
+                        format!(
+                            "cache_id {id} and content_level \"full\" for whole texts, at a price"
+                        )
+                    }
+                    None => "content_level \"full\" without cache_id for whole texts".to_owned(),
+                },
+            );
         }
         // The entries that are left out of this page come first.
         if self.has_next_page() && self.fitted.rest.contains_key("nextCursor") {
@@ -247,7 +258,7 @@ impl Header<'_> {
         if self.view.index.is_none() && next < self.selection.matching {
             options.push(format!("offset {next}"));
         }
-        if self.view.level < requested && self.hides_content() {
+        if self.level() < requested && self.hides_content() {
             options.push("content_level \"full\"".to_owned());
         }
         if !self.shortened().is_empty() && self.view.index.is_none() {

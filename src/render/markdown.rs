@@ -46,7 +46,11 @@ pub(super) fn push_sections(out: &mut String, results: &[ShapedResult]) {
     push_lines(out, results, push_section);
 }
 
-fn push_lines(out: &mut String, results: &[ShapedResult], push: fn(&mut String, &ShapedResult)) {
+pub(super) fn push_lines(
+    out: &mut String,
+    results: &[ShapedResult],
+    push: fn(&mut String, &ShapedResult),
+) {
     for (position, result) in results.iter().enumerate() {
         if position > 0 {
             out.push('\n');
@@ -77,7 +81,7 @@ pub(super) fn push_row(out: &mut String, result: &ShapedResult) {
 }
 
 /// Appends the number of a result; the first one is 1.
-fn push_number(out: &mut String, before: &str, index: usize, after: &str) {
+pub(super) fn push_number(out: &mut String, before: &str, index: usize, after: &str) {
     // Writing into a string cannot fail.
     let _ = write!(out, "{before}{}{after}", index + 1);
 }
@@ -125,6 +129,15 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
     };
     out.push_str(". ");
     push_heading(out, map);
+    push_body(out, map, push_block);
+}
+
+/// Appends the fields of a result below its heading.
+pub(super) fn push_body(
+    out: &mut String,
+    map: &Map<String, Value>,
+    push_text: fn(&mut String, &str),
+) {
     let fields = map.iter().filter(|field| !is_in_heading(field));
     // An identifier that equals the URL is redundant.
     let fields = fields.filter(|(name, value)| *name != "id" || map.get("url") != Some(value));
@@ -132,7 +145,7 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
     let is_passage = |name: &str| passage.as_ref().is_some_and(|(own, _)| *own == name);
     push_fields(out, fields.filter(|(name, _)| !is_passage(name)), 0);
     if let Some((_, text)) = &passage {
-        push_block(out, text);
+        push_text(out, text);
     }
 }
 
@@ -150,11 +163,21 @@ fn only_passage(map: &Map<String, Value>) -> Option<(&'static str, Cow<'_, str>)
         Value::String(text) => Cow::Borrowed(text.as_str()),
         Value::Array(list) => {
             let parts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
-            Cow::Owned(parts?.join("\n"))
+            Cow::Owned(join_passages(&parts?))
         }
         _ => return None,
     };
     (!text.trim().is_empty()).then_some((name, text))
+}
+
+/// Joins passages: in one line, as search pages show them, or each on its own if one of them has several lines.
+fn join_passages(passages: &[&str]) -> String {
+    let has_lines = |text: &&str| text.trim().contains(['\n', '\r']);
+    if passages.iter().any(has_lines) {
+        return passages.join("\n");
+    }
+    let trimmed: Vec<&str> = passages.iter().map(|text| text.trim()).collect();
+    trimmed.join(" … ")
 }
 
 /// Appends the pages that could not be read.
@@ -258,7 +281,7 @@ fn push_entry(out: &mut String, entry: &Value, depth: usize) {
 }
 
 /// Appends a text as a block quote or, if that is shorter, as a code block.
-fn push_block(out: &mut String, text: &str) {
+pub(super) fn push_block(out: &mut String, text: &str) {
     let text = with_line_feeds(text);
     let marks: usize = text
         .lines()
@@ -442,9 +465,11 @@ mod tests {
         let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-05-31",
             "author": "Ann", "score": 0.93, "highlights": ["*One*.", "Two."]});
         assert_eq!(
-            section(&shaped(0, page)),
-            "### 1. [T](https://a.example/)\n2024-05-31 · Ann · score 0.93\n> *One*.\n> Two."
+            section(&shaped(0, page.clone())),
+            "### 1. [T](https://a.example/)\n2024-05-31 · Ann · score 0.93\n> *One*. … Two."
         );
+        let code = json!({"title": "T", "url": "https://a.example/", "highlights": ["a\nb", "c"]});
+        assert!(section(&shaped(0, code)).ends_with("\n> a\n> b\n> c"));
         let both = json!({"title": "T", "url": "https://a.example/", "highlights": ["One."], "text": "Two."});
         assert_eq!(
             section(&shaped(0, both)),

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use super::budget::{FittedResults, fit};
 use super::document::write_document;
 use super::header::Header;
-use super::shape::{ShapedResult, shape, shape_fields, shape_rest};
+use super::selection::{Selection, select};
+use super::shape::ShapedResult;
 use super::{
-    ContentLevel, Envelope, FilterStats, OutputFormat, View, ViewError, csv, deprecated, json,
-    markdown,
+    ColumnTitles, ContentLevel, Envelope, OutputFormat, View, ViewError, csv, deprecated, json,
+    markdown, plain,
 };
 use exa_mcp_model::{CallStats, JobEnd};
 use exa_mcp_text::tokens::estimate;
@@ -17,10 +18,7 @@ use exa_mcp_text::tokens::estimate;
 const MAX_TRIES: usize = 4;
 
 /// The smallest budget that is guaranteed to hold; a smaller one may be less than the header.
-const MIN_BUDGET: usize = 200;
-
-/// Maximum field names listed for a caller that requested unknown ones.
-const MAX_NAMES: usize = 50;
+pub(super) const MIN_BUDGET: usize = 200;
 
 /// A result to render.
 #[derive(Debug)]
@@ -39,6 +37,10 @@ pub(crate) struct RenderInput<'a> {
     pub cached: bool,
     /// The level for which the tool chose the arguments of the request, if it did.
     pub requested_level: Option<ContentLevel>,
+    /// A higher level than the requested one can be read by the id in the cache, at a price.
+    pub is_expandable: bool,
+    /// The titles of the enrichments of webset items.
+    pub titles: ColumnTitles,
     /// Corrections made to the arguments.
     pub corrections: Vec<String>,
     /// Warnings for the caller.
@@ -81,21 +83,10 @@ pub struct ResourceLink {
     pub size: Option<usize>,
 }
 
-/// Facts about the selection of results.
-pub(super) struct Selection {
-    /// A field beside the results was truncated.
-    pub(super) rest_truncated: bool,
-    /// How many results passed the filters.
-    pub(super) matching: usize,
-    /// How many each filter removed.
-    pub(super) filter_stats: Vec<FilterStats>,
-    /// Warnings for the caller.
-    pub(super) warnings: Vec<String>,
-}
-
 /// Renders a result within the budget of a view.
 pub(crate) fn render(mut input: RenderInput<'_>, view: &View) -> Result<Rendered, ViewError> {
-    let (selection, whole) = select(&mut input, view)?;
+    let (selection, mut whole) = select(&mut input, view)?;
+    hide_cursor(&mut whole, view, &selection);
     let written = write(&input, view, &selection, &whole);
     // Most results fit and are written only once.
     if written.tokens <= view.max_tokens {
@@ -103,83 +94,6 @@ pub(crate) fn render(mut input: RenderInput<'_>, view: &View) -> Result<Rendered
     }
     let (fitted, written) = fit_to_budget(&input, view, &selection, &whole);
     Ok(finish(&input, view, &selection, fitted, written))
-}
-
-fn select(
-    input: &mut RenderInput<'_>,
-    view: &View,
-) -> Result<(Selection, FittedResults), ViewError> {
-    let envelope = &input.envelope;
-    let mut results: Vec<(usize, &Value)> = envelope.results.iter().enumerate().collect();
-    let filter_stats = match view.index {
-        Some(_) => Vec::new(),
-        None => view.filters.apply(&mut results),
-    };
-    let matching = results.len();
-    let removed = removed_pages(&envelope.results, &results);
-    let selected = view.select(results)?;
-    let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
-    let mut warnings = input.warnings.clone();
-    warnings.extend(idle_filters(input, view));
-    warnings.extend(tiny_budget(view));
-    warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
-    if selected.is_empty() && view.offset > 0 && matching > 0 {
-        let offset = view.offset;
-        warnings.push(format!(
-            "offset {offset} is past the last of {matching} results"
-        ));
-    }
-    let mut rest_truncated = false;
-    // Callers that pick single fields do not want details of the request.
-    let rest_level = if view.fields.is_empty() {
-        view.level
-    } else {
-        ContentLevel::Summary
-    };
-    let selected: Vec<usize> = selected.into_iter().map(|(index, _)| index).collect();
-    if let Some(Value::Array(statuses)) = input.envelope.rest.get_mut("statuses") {
-        let id = |status: &Value| status.get("id").and_then(Value::as_str).map(str::to_owned);
-        statuses.retain(|status| id(status).is_none_or(|id| !removed.contains(&id)));
-    }
-    let rest = shape_rest(&mut input.envelope.rest, rest_level, &mut rest_truncated);
-    let results = selected.into_iter().filter_map(|index| {
-        let result = input.envelope.results.get_mut(index)?;
-        Some(if view.fields.is_empty() {
-            let original = (view.format == OutputFormat::Json).then(|| page_fields(result));
-            let mut shaped = shape(index, result, view.level, view.extract);
-            if let (Some(Some(fields)), Value::Object(value)) = (original, &mut shaped.value) {
-                for (name, field) in fields {
-                    value.entry(name).or_insert(field);
-                }
-            }
-            shaped
-        } else {
-            shape_fields(index, result, view.level, &fields)
-        })
-    });
-    let mut whole = FittedResults::whole(results.collect(), rest);
-    let selection = Selection {
-        rest_truncated,
-        matching,
-        filter_stats,
-        warnings,
-    };
-    hide_cursor(&mut whole, view, &selection);
-    Ok((selection, whole))
-}
-
-/// Returns the identifiers of pages that the filters removed.
-fn removed_pages(all: &[Value], left: &[(usize, &Value)]) -> Vec<String> {
-    if left.len() == all.len() {
-        return Vec::new();
-    }
-    let is_left = |index: usize| left.iter().any(|(own, _)| *own == index);
-    let removed = all.iter().enumerate().filter(|(index, _)| !is_left(*index));
-    removed
-        .flat_map(|(_, page)| ["id", "url"].map(|name| page.get(name).and_then(Value::as_str)))
-        .flatten()
-        .map(str::to_owned)
-        .collect()
 }
 
 /// Removes the cursor of the next page unless this page is shown to its end: following it would skip the rest.
@@ -307,33 +221,6 @@ fn finish(
     }
 }
 
-/// The fields that a page has in JSON at every level; null if there is no value, or none at the level.
-const PAGE_FIELDS: [&str; 9] = [
-    "id",
-    "title",
-    "url",
-    "publishedDate",
-    "author",
-    "text",
-    "score",
-    "image",
-    "favicon",
-];
-
-/// Returns the short fields of a page, with null for those that it does not have; `None` if it is no page.
-fn page_fields(result: &Value) -> Option<Vec<(String, Value)>> {
-    let is_page = result.get("url").is_some_and(Value::is_string)
-        && result.get("id").is_some()
-        && ["object", "secret", "status", "properties"]
-            .iter()
-            .all(|name| result.get(*name).is_none());
-    let field = |name: &str| {
-        let value = result.get(name).filter(|_| name != "text").cloned();
-        (name.to_owned(), value.unwrap_or(Value::Null))
-    };
-    is_page.then(|| PAGE_FIELDS.map(field).into())
-}
-
 /// Returns the name of the list of results: that of Exa in a toolhost, else the same for all operations.
 fn list_name(input: &RenderInput<'_>, view: &View) -> &'static str {
     if view.toolhost_operation.is_some() {
@@ -354,6 +241,7 @@ fn write_one(result: &ShapedResult, view: &View) -> String {
         OutputFormat::Markdown if is_one_line_per_result(view) => {
             markdown::push_row(&mut text, result)
         }
+        OutputFormat::Markdown if view.is_plain => plain::push_section(&mut text, result),
         OutputFormat::Markdown => markdown::push_section(&mut text, result),
     }
     text
@@ -362,58 +250,6 @@ fn write_one(result: &ShapedResult, view: &View) -> String {
 /// Returns whether each result is one line; picked fields may be longer.
 pub(super) fn is_one_line_per_result(view: &View) -> bool {
     view.level == ContentLevel::Summary && view.fields.is_empty()
-}
-
-/// Warns about a budget that the header alone may exceed.
-fn tiny_budget(view: &View) -> Option<String> {
-    let max_tokens = view.max_tokens;
-    (max_tokens < MIN_BUDGET)
-        .then(|| format!("max_tokens {max_tokens} is too small; use at least {MIN_BUDGET}"))
-}
-
-/// Warns about filters beside `index`, which shows its result regardless of them.
-fn idle_filters(input: &RenderInput<'_>, view: &View) -> Option<String> {
-    let index = view.index?;
-    let given = view.filters.active();
-    let names = given.iter().map(|stats| stats.filter);
-    let idle: Vec<&str> = names
-        .filter(|name| !input.sent_filters.iter().any(|sent| sent == name))
-        .collect();
-    (!idle.is_empty()).then(|| {
-        format!(
-            "result {} is shown unfiltered: {} not applied with index",
-            index + 1,
-            match idle.as_slice() {
-                [one] => format!("the filter {one} is"),
-                all => format!("the filters {} are", all.join(", ")),
-            }
-        )
-    })
-}
-
-/// Warns about fields that no result has.
-fn unknown_fields(
-    results: &[(usize, &Value)],
-    rest: &Map<String, Value>,
-    fields: &[&str],
-) -> Option<String> {
-    let has = |field: &&&str| {
-        let only = std::slice::from_ref(*field);
-        let found = |value: &Value| {
-            let picked = shape_fields(0, value, ContentLevel::Full, only).value;
-            picked.as_object().is_some_and(|map| !map.is_empty())
-        };
-        rest.contains_key(**field) || results.iter().any(|(_, result)| found(result))
-    };
-    let unknown: Vec<&str> = fields.iter().filter(|field| !has(field)).copied().collect();
-    let (_, first) = results.first().filter(|_| !unknown.is_empty())?;
-    let known = first.as_object()?.keys().map(String::as_str);
-    let known: Vec<&str> = known.take(MAX_NAMES).collect();
-    Some(format!(
-        "no result has the field {}; available fields: {}",
-        unknown.join(", "),
-        known.join(", ")
-    ))
 }
 
 #[cfg(test)]
@@ -438,6 +274,8 @@ mod tests {
             repeatable: true,
             cached: true,
             requested_level: None,
+            is_expandable: false,
+            titles: ColumnTitles::default(),
             corrections: corrections.to_vec(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),

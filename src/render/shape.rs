@@ -26,8 +26,8 @@ const REQUEST_FIELDS: [&str; 7] = [
 ];
 
 /// Maximum characters of a text beside the results, by level.
-const SUMMARY_REST_CHARS: usize = 600;
-const STANDARD_REST_CHARS: usize = 4_000;
+pub(super) const SUMMARY_REST_CHARS: usize = 600;
+pub(super) const STANDARD_REST_CHARS: usize = 4_000;
 
 /// Maximum characters of a URL, a status or a date: pages choose their own.
 const MAX_HEADING_CHARS: usize = 2_000;
@@ -74,52 +74,6 @@ pub(super) fn shape(
         truncated,
         omitted,
     }
-}
-
-/// Reduces a result to single fields; below the full level, long texts and lists are truncated.
-pub(super) fn shape_fields(
-    index: usize,
-    result: &Value,
-    level: ContentLevel,
-    fields: &[&str],
-) -> ShapedResult {
-    let mut truncated = false;
-    let picked = pick_shown(result, fields);
-    let value = match level {
-        ContentLevel::Full => picked,
-        ContentLevel::Standard => {
-            truncate_value(picked, STANDARD_REST_CHARS, MAX_ENTRIES, &mut truncated)
-        }
-        ContentLevel::Summary => {
-            truncate_value(picked, SUMMARY_REST_CHARS, MAX_ENTRIES, &mut truncated)
-        }
-    };
-    ShapedResult {
-        index,
-        value,
-        truncated,
-        omitted: Vec::new(),
-    }
-}
-
-/// Returns fields of a result, also by the names under which the levels show them.
-fn pick_shown(result: &Value, fields: &[&str]) -> Value {
-    let mut picked = path::pick(result, fields);
-    let result_type = type_of(result);
-    for field in fields {
-        let paths = match *field {
-            "title" | "name" => result_type.title,
-            "url" => result_type.url,
-            "date" => result_type.date,
-            _ => continue,
-        };
-        if let (None, Value::Object(map)) = (path::get(result, field), &mut picked)
-            && let Some(value) = path::first(result, paths)
-        {
-            map.insert((*field).to_owned(), value.clone());
-        }
-    }
-    picked
 }
 
 /// Reduces the fields beside the results to a level, without those that the metadata has. Lists and objects may be
@@ -321,7 +275,7 @@ fn left_out_fields<'a>(
     left.map(|(name, _)| name.clone())
 }
 
-fn last_segment(path: &str) -> &str {
+pub(super) fn last_segment(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 

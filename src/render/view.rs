@@ -64,6 +64,21 @@ pub(crate) struct View {
     pub extract: Option<usize>,
     /// The operation of a toolhost that was called. Its lists keep the names that they have at Exa.
     pub toolhost_operation: Option<String>,
+    /// Pages are written with as little Markdown as possible.
+    pub is_plain: bool,
+    /// Below the full level, pages have title, URL and passages only.
+    pub is_brief: bool,
+    /// Contents that were only requested in case the caller wants more.
+    pub extra: ExtraContents,
+}
+
+/// Contents of pages that a request had for the same price, although its level does not show them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ExtraContents {
+    /// The names of the fields of a result.
+    pub fields: Vec<String>,
+    /// The level of the request without them, if they are hidden.
+    pub hidden_above: Option<ContentLevel>,
 }
 
 /// Why a result cannot be rendered with a view.
@@ -108,6 +123,9 @@ impl Default for View {
             index: None,
             extract: None,
             toolhost_operation: None,
+            is_plain: false,
+            is_brief: false,
+            extra: ExtraContents::default(),
         }
     }
 }
@@ -152,6 +170,9 @@ impl View {
             index,
             extract: None,
             toolhost_operation: None,
+            is_plain: false,
+            is_brief: false,
+            extra: ExtraContents::default(),
         })
     }
 

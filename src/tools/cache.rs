@@ -11,8 +11,9 @@ use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
 use super::ResourceUri;
+use super::expansion::Expansion;
 use super::watchers::{ResourceEvent, Watchers};
-use crate::render::{ContentLevel, Envelope, RenderInput, Rendered, View};
+use crate::render::{ColumnTitles, ContentLevel, Envelope, RenderInput, Rendered, View};
 use exa_mcp_model::{Identity, ids, lock};
 
 /// How long a result is cached by default.
@@ -89,9 +90,18 @@ pub(crate) struct CachedResult {
     pub requested_level: Option<ContentLevel>,
     /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
+    /// Fields that were only requested in case the caller wants more.
+    pub extra: Vec<String>,
+    /// How to get the contents of a higher level, if the request did not have them.
+    pub expansion: Option<Arc<Expansion>>,
 }
 
 impl CachedResult {
+    /// Returns the level of what was requested from Exa, if the tool chose it and there is no more.
+    pub(super) fn fetched_level(&self) -> Option<ContentLevel> {
+        self.requested_level.filter(|_| self.extra.is_empty())
+    }
+
     /// Returns the input for rendering, without warnings and corrections.
     pub(super) fn to_render_input(&self) -> RenderInput<'_> {
         let response: Value = serde_json::from_str(&self.response).unwrap_or_default();
@@ -102,7 +112,9 @@ impl CachedResult {
             cache_id: Some(&self.id),
             repeatable: true,
             cached: true,
-            requested_level: self.requested_level,
+            requested_level: self.fetched_level(),
+            is_expandable: self.expansion.is_some(),
+            titles: ColumnTitles::default(),
             corrections: Vec::new(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),
@@ -120,6 +132,8 @@ pub(super) struct NewResult<'a> {
     pub(super) response: String,
     pub(super) requested_level: Option<ContentLevel>,
     pub(super) extract: Option<usize>,
+    pub(super) extra: Vec<String>,
+    pub(super) expansion: Option<Arc<Expansion>>,
 }
 
 /// How a cached result is to be rendered; equal requests give equal text.
@@ -249,13 +263,18 @@ impl ResultCache {
         owner: &Identity,
         new_result: NewResult<'_>,
     ) -> Option<CachedResult> {
-        let texts = new_result.response.len() + new_result.title.len() + new_result.operation.len();
+        let expansion = new_result.expansion.as_ref().map_or(0, |it| it.bytes());
+        let texts = new_result.response.len()
+            + new_result.title.len()
+            + new_result.operation.len()
+            + expansion;
         let bytes = texts + texts / FRAGMENTATION_DIVISOR + ENTRY_OVERHEAD;
         if bytes > self.max_response_bytes() {
             return None;
         }
-        let id = format!("r_{}", ids::random_id().ok()?);
         let request_hash = self.request_hash(owner, new_result.operation, new_result.arguments);
+        let mut inner = self.lock_and_evict();
+        let id = format!("r_{}", ids::random_id().ok()?);
         let result = CachedResult {
             id: id.clone(),
             title: new_result.title,
@@ -266,8 +285,9 @@ impl ResultCache {
             response: new_result.response.into(),
             requested_level: new_result.requested_level,
             extract: new_result.extract,
+            extra: new_result.extra,
+            expansion: new_result.expansion,
         };
-        let mut inner = self.lock_and_evict();
         while inner.bytes + bytes > self.limits.bytes {
             self.evict_oldest(&mut inner)?;
         }
@@ -287,6 +307,29 @@ impl ResultCache {
         self.watchers.notify(owner, &ResourceEvent::ListChanged);
         let _ = self.additions.send(owner.clone());
         Some(result)
+    }
+
+    /// Replaces a result by one with more contents, unless it is too large.
+    pub(super) fn replace(&self, owner: &Identity, result: &CachedResult) {
+        let mut inner = self.lock_and_evict();
+        let used = inner.bytes;
+        let entry = inner.entries.get_mut(&result.id);
+        let Some(entry) = entry.filter(|entry| entry.owner == *owner) else {
+            return;
+        };
+        let added = result.bytes.saturating_sub(entry.result.bytes);
+        let bytes = entry.bytes + added + added / FRAGMENTATION_DIVISOR;
+        let total = used.saturating_sub(entry.total_bytes()) + bytes;
+        if total > self.limits.bytes || bytes > self.max_response_bytes() {
+            return;
+        }
+        entry.view = None;
+        entry.bytes = bytes;
+        entry.result = result.clone();
+        inner.bytes = total;
+        drop(inner);
+        let updated = ResourceEvent::Updated(ResourceUri::Result(result.id.clone()));
+        self.watchers.notify(owner, &updated);
     }
 
     /// Returns the last rendering of a result, if it was requested in the same manner.
@@ -407,6 +450,8 @@ impl ResultCache {
             response: response.to_string(),
             requested_level: None,
             extract: None,
+            extra: Vec::new(),
+            expansion: None,
         };
         self.insert(owner, new_result)
             .unwrap_or_else(|| unreachable!("a small response fits"))

@@ -13,6 +13,8 @@ fn new_result(arguments: &Map<String, Value>, bytes: usize) -> NewResult<'_> {
         response: "x".repeat(bytes),
         requested_level: None,
         extract: None,
+        extra: Vec::new(),
+        expansion: None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::create_note::NoteCall;
+use super::expansion::Expansion;
 use super::failure::ErrorForm;
 use super::options::Options;
 use super::outcome::ToolResult;
@@ -82,6 +83,8 @@ pub(super) struct OperationCall {
     pub(super) view: View,
     /// The level for which the tool chose the arguments of the request, if it did.
     pub(super) requested_level: Option<ContentLevel>,
+    /// How to get the contents of a higher level later, if the request does not have them.
+    pub(super) expansion: Option<Arc<Expansion>>,
     /// The index of the toolhost entry that was called, if any.
     pub(super) entry: Option<usize>,
     /// Corrections made to the arguments.

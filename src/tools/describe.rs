@@ -8,7 +8,7 @@ use super::discovery::{
 use super::outcome::{ToolResult, put};
 use super::registry::Tool;
 use super::signature::{compact_schema, typed_signature};
-use super::toolhost;
+use super::{options, toolhost};
 use crate::operations::{self, validation};
 use exa_mcp_model::{ExampleCall, Operation, ToolhostEntry};
 use exa_mcp_text::tokens::estimate;
@@ -155,6 +155,9 @@ pub(super) fn list_entries(
     if !wants_schema(params) {
         let hint = format!("{{\"operation\": NAME}} lists one operation; {SCHEMA_HINT}");
         listed.insert("more".to_owned(), json!(hint));
+    }
+    if requested.is_none() {
+        listed.insert("options".to_owned(), json!(options::signature()));
     }
     Ok(render_json(listed, corrections))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::call::{Action, ToolCall};
 use super::context::ToolContext;
 use super::elicitation::{self, PromptPolicy};
+use super::enrichment_titles::EnrichmentTitles;
 use super::error::ToolError;
 use super::notes::Notes;
 use super::operation_runner::OperationRunner;
@@ -35,6 +36,7 @@ pub(crate) struct ToolExecutor {
     structured: StructuredContent,
     /// Asks the local user for a missing key, if enabled.
     key_prompt: Option<KeyPrompt>,
+    enrichment_titles: Arc<EnrichmentTitles>,
 }
 
 impl ToolExecutor {
@@ -67,6 +69,7 @@ impl ToolExecutor {
             prompt_policy: PromptPolicy::default(),
             structured: StructuredContent::default(),
             key_prompt: None,
+            enrichment_titles: Arc::default(),
         })
     }
 
@@ -181,6 +184,11 @@ impl ToolExecutor {
     /// Returns the executor of operations.
     pub(crate) fn operation_executor(&self) -> &OperationExecutor {
         &self.executor
+    }
+
+    /// Returns the titles of enrichments that are known.
+    pub(super) fn enrichment_titles(&self) -> &EnrichmentTitles {
+        &self.enrichment_titles
     }
 
     /// Returns the cached results.

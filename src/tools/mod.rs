@@ -14,9 +14,12 @@ mod discovery;
 #[cfg(feature = "sdk")]
 mod dispatchers;
 mod elicitation;
+mod enrichment_titles;
 mod error;
 mod error_messages;
 mod executor;
+mod expansion;
+mod extra_contents;
 mod failure;
 mod follow_up;
 mod name_limits;

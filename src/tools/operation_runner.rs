@@ -10,11 +10,10 @@ use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
 use super::polling::Polling;
 use super::shared_cache::SharedCache;
-use super::{elicitation, error_messages};
+use super::{elicitation, error_messages, extra_contents};
 use crate::operations::spend::LostReservation;
 use crate::operations::validation::ValidatedArguments;
 use crate::operations::{CompletedCall, OperationExecutor, PagedCall, PagingStop, is_paged, price};
-use crate::render::View;
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::{Identity, JobEnd, Operation};
 use exa_mcp_text::sanitize::clean_json;
@@ -57,7 +56,7 @@ impl CallOutput {
 /// Runs one call of an operation.
 pub(super) struct OperationRunner<'a> {
     pub(super) tools: &'a ToolExecutor,
-    context: &'a ToolContext,
+    pub(super) context: &'a ToolContext,
     pub(super) call: &'a OperationCall,
     /// The owner of the result.
     pub(super) owner: &'a Identity,
@@ -123,10 +122,10 @@ impl<'a> OperationRunner<'a> {
                 limits: cache.limits(),
             }));
         };
-        let view = View {
-            extract: cached.extract,
-            ..self.call.view.clone()
-        };
+        let view = extra_contents::view_of_cached(&self.call.view, &self.call.options, &cached);
+        if let Some(expanded) = self.expand(&cached, &view).await {
+            return expanded;
+        }
         self.render_cached(&cached, view, Vec::new()).await
     }
 
@@ -145,7 +144,7 @@ impl<'a> OperationRunner<'a> {
     }
 
     /// Calls Exa once, or once per page of a list.
-    async fn call_exa(
+    pub(super) async fn call_exa(
         &self,
         arguments: Map<String, Value>,
         sent_filters: &[String],
@@ -211,6 +210,8 @@ impl<'a> OperationRunner<'a> {
             progress,
             ..CallOutput::new(sanitize_response(response.value).await, arguments)
         };
+        let titles = self.tools.enrichment_titles();
+        titles.learn(self.owner, operation, &output.response);
         polling.follow_new(before, &mut output).await?;
         Ok(output)
     }

@@ -7,6 +7,7 @@ use exa_mcp_text::similar_names;
 use serde_json::{Map, Value, json};
 
 use super::discovery;
+use super::signature::typed_signature;
 use crate::operations::validation;
 use crate::render::{ContentLevel, OutputFormat, View, ViewError};
 use exa_mcp_generated::tools::OPTIONS;
@@ -14,6 +15,9 @@ use exa_mcp_model::Operation;
 
 /// Minimum similarity of a misspelled option.
 const MIN_SIMILARITY: f64 = 0.93;
+
+/// Maximum tokens of the signature of all options.
+const MAX_SIGNATURE_TOKENS: usize = 400;
 
 static SCHEMA: LazyLock<validation::InputSchema> = LazyLock::new(|| {
     validation::InputSchema::new(serde_json::from_str(OPTIONS).unwrap_or_default())
@@ -25,6 +29,11 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
     properties
         .into_iter()
         .flat_map(|map| map.keys().map(String::as_str))
+}
+
+/// Returns the options with their types, which stand beside the parameters of a call.
+pub(super) fn signature() -> String {
+    typed_signature("beside params: ", &SCHEMA, MAX_SIGNATURE_TOKENS)
 }
 
 /// Returns whether this is the name of an option.

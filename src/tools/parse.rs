@@ -6,13 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::call::{self, Action, OperationCall, Source, ToolCall};
 use super::error::ToolError;
+use super::expansion::Expansion;
+use super::extra_contents::HigherLevels;
 use super::failure::ErrorForm;
 use super::options::{self, Options};
 use super::outcome::ToolResult;
 use super::registry::{Tool, ToolRegistry};
 use super::{
-    adjustments, create_note, describe, discovery, name_limits, named, suggest, task_call,
-    toolhost, upstream_filters,
+    adjustments, create_note, describe, discovery, extra_contents, name_limits, named, suggest,
+    task_call, toolhost, upstream_filters,
 };
 use crate::operations::validation::{self, ValidatedArguments, ValidationError};
 use crate::operations::{self, OperationError, OperationExecutor, price};
@@ -124,6 +126,8 @@ struct OperationRequest {
     default_level: ContentLevel,
     /// The level for which the tool chose the arguments, if it did.
     requested_level: Option<ContentLevel>,
+    /// The contents of the levels above the requested one, if the caller names none.
+    levels: HigherLevels,
     /// The index of the toolhost entry that was called, if any.
     entry: Option<usize>,
     /// Arguments set by defaults of the tool, not by the caller.
@@ -146,6 +150,7 @@ impl OperationRequest {
             options,
             default_level: ContentLevel::Standard,
             requested_level: None,
+            levels: HigherLevels::default(),
             entry: None,
             defaulted: Vec::new(),
             corrections,
@@ -191,6 +196,11 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         }
     };
     view.toolhost_operation = entry.map(|entry| entry.name.clone());
+    if let ToolPlan::Named(plan) = &tool.plan {
+        view.is_plain = !plan.levels.is_empty();
+        view.is_brief = plan.brief;
+    }
+    let mut expansion = None;
     let source = if let Some(id) = options.cache_id() {
         if options.fresh() {
             let correction = "`fresh` was ignored: cache_id reads a cached result";
@@ -201,6 +211,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         let sent_filters = send_filters(operation, &options, &mut arguments, &request.defaulted);
         let level = options.level().unwrap_or(request.default_level);
         adjustments::add_contents(operation, &mut arguments, level);
+        let extra = extra_contents::add(operation, &mut arguments, &request.levels);
         let checked = OperationExecutor::validate(operation, arguments).map_err(|error| {
             let error = with_entry_names(entry, error);
             ToolError::from_call_error(operation, error)
@@ -221,6 +232,8 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
             }
         }
         view.extract = adjustments::requested_characters(operation, &arguments);
+        expansion = Expansion::new(&arguments, request.levels, &extra).map(Arc::new);
+        view.extra = extra_contents::shown(extra, &options, &view, requested_level);
         Source::Exa {
             arguments,
             sent_filters,
@@ -232,6 +245,7 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         options,
         view,
         requested_level,
+        expansion,
         entry: request.entry,
         corrections,
     };
@@ -342,6 +356,7 @@ fn named_call(
     }
     let corrections = &mut request.corrections;
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level, corrections);
+    request.levels = HigherLevels::new(plan, &arguments, level);
     named::rewrite_query(
         plan,
         &mut arguments,

@@ -26,6 +26,7 @@ impl OperationRunner<'_> {
         let OperationCall {
             operation,
             requested_level,
+            expansion,
             view,
             ..
         } = self.call;
@@ -56,6 +57,8 @@ impl OperationRunner<'_> {
                 response: text,
                 requested_level: *requested_level,
                 extract: view.extract,
+                extra: view.extra.fields.clone(),
+                expansion: expansion.clone(),
             };
             self.tools.cache().insert(self.owner, new_result)
         });
@@ -80,6 +83,9 @@ impl OperationRunner<'_> {
                 Cow::Owned(view.without_index())
             }
         };
+        let titles = self
+            .column_titles(&envelope.results, &output.arguments)
+            .await;
         let input = RenderInput {
             operation: operation.name,
             envelope,
@@ -87,7 +93,9 @@ impl OperationRunner<'_> {
             cache_id,
             repeatable: operation.read_only,
             cached: false,
-            requested_level: *requested_level,
+            requested_level: requested_level.filter(|_| view.extra.fields.is_empty()),
+            is_expandable: expansion.is_some(),
+            titles,
             corrections: self.call.corrections.clone(),
             warnings,
             sent_filters,
@@ -118,7 +126,11 @@ impl OperationRunner<'_> {
             return Ok(Rendered::clone(&rendered));
         }
         let is_large = blocking::is_large_text(cached.bytes);
-        let render = || render::render(cached_input(cached, &requested), &requested.view);
+        let mut input = cached_input(cached, &requested);
+        input.titles = self
+            .column_titles(&input.envelope.results, &Map::new())
+            .await;
+        let render = || render::render(input, &requested.view);
         let rendered = blocking::run(is_large, render).await.map_err(|error| {
             ToolError::invalid(&cached.operation, options::view_problem(&error))
         })?;
@@ -170,7 +182,7 @@ impl io::Write for BoundedText {
 /// Returns a cached result for rendering, with a warning if it has less than the requested level.
 fn cached_input<'a>(cached: &'a CachedResult, requested: &RequestedView) -> RenderInput<'a> {
     let lower = cached
-        .requested_level
+        .fetched_level()
         .filter(|level| Some(*level) < requested.level);
     let warnings = lower.map(|level| {
         format!(

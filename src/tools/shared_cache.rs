@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::cache::{CacheLimits, CachedResult};
+use super::expansion::Expansion;
 use crate::render::ContentLevel;
 use exa_mcp_model::time::milliseconds;
 use exa_mcp_model::{Identity, to_hex};
@@ -51,6 +52,10 @@ struct StoredResult {
     #[serde(rename = "asked")]
     requested_level: Option<String>,
     extract: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    extra: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expansion: Option<Expansion>,
 }
 
 impl DocumentFormat for StoredResult {
@@ -103,6 +108,8 @@ impl<'a> SharedCache<'a> {
             response: result.response.to_string(),
             requested_level: result.requested_level.map(|level| level.name().to_owned()),
             extract: result.extract,
+            extra: result.extra.clone(),
+            expansion: result.expansion.as_deref().cloned(),
         };
         let body = format::encode(&stored);
         if body.is_empty() || body.len() > MAX_BYTES {
@@ -147,6 +154,8 @@ fn decode(id: &str, body: &str) -> Option<CachedResult> {
             .requested_level
             .and_then(|name| ContentLevel::from_name(&name)),
         extract: stored.extract,
+        extra: stored.extra,
+        expansion: stored.expansion.map(Arc::new),
     })
 }
 
@@ -174,6 +183,8 @@ mod tests {
             response: "{}".to_owned(),
             requested_level: Some("full".to_owned()),
             extract: Some(3),
+            extra: Vec::new(),
+            expansion: None,
         };
         let text = concat!(
             r#"{"v":1,"title":"t","operation":"search","results":1,"kept_at":2,"answer":"{}","#,

@@ -76,9 +76,9 @@ pub struct OutputOption {
     /// Whether tools that return no results have it, too.
     #[serde(default)]
     pub always: bool,
-    /// Whether only tools for several operations list it. All accept it.
+    /// Whether only tools list it whose results may come from the cache without being asked for by id.
     #[serde(default)]
-    pub shared: bool,
+    pub cached: bool,
 }
 
 /// A tool that the server executes itself, without an operation of Exa.
@@ -155,6 +155,9 @@ pub struct NamedTool {
     pub levels: BTreeMap<String, Map<String, Value>>,
     /// The content level if the caller gives none.
     pub content_level: Option<String>,
+    /// Whether only title, URL and passages of each page are shown.
+    #[serde(default)]
+    pub brief: bool,
     /// Text appended to the first argument.
     pub suffix: Option<String>,
     /// Whether `category:x` in the query sets the category argument.

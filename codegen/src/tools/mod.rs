@@ -13,7 +13,7 @@ mod tokens;
 
 pub use table::table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use definitions::{DispatcherTool, LocalTool, OutputOption, ToolDefinitions};
 use exa_mcp_model::{ToolDefinition, ToolFile, ToolHints, ToolPlan};
@@ -56,7 +56,7 @@ pub fn build(
     for dispatcher in &definitions.dispatchers {
         match dispatcher_tool(dispatcher, model) {
             Some(mut tool) => {
-                let usage = OptionUsage::of(&tool, model, true);
+                let usage = OptionUsage::of(&tool, model, false);
                 add_options(&mut tool, &definitions.options, &usage);
                 registry.add_defined(tool, findings);
             }
@@ -66,14 +66,22 @@ pub fn build(
     }
     for host in &definitions.hosts {
         if let Some(mut tool) = host::host_tool(host, model, findings) {
-            let usage = OptionUsage::of(&tool, model, false);
+            let usage = OptionUsage::of(&tool, model, true);
             add_options(&mut tool, &definitions.options, &usage);
             registry.add_defined(tool, findings);
         }
     }
+    let described = definitions.dispatchers.iter().map(|tool| &tool.name);
+    let beside_dispatchers: BTreeSet<&String> = definitions
+        .sets
+        .values()
+        .filter(|set| described.clone().any(|name| set.contains(name)))
+        .flatten()
+        .collect();
     for named in &definitions.named {
         if let Some(mut tool) = named::named_tool(named, definitions, model, findings) {
-            let usage = OptionUsage::of(&tool, model, false);
+            let is_brief = beside_dispatchers.contains(&named.name);
+            let usage = OptionUsage::of(&tool, model, is_brief);
             add_options(&mut tool, &definitions.options, &usage);
             registry.add_defined(tool, findings);
         }
@@ -113,7 +121,7 @@ fn add_operation_tools(
             reads: operation.method == "get" || operation.read_only,
             pages: is_paged(operation),
             starts: operation.behavior.long_running.is_some(),
-            is_single: true,
+            caches: is_cached(operation),
             is_brief: false,
         };
         add_options(&mut tool, &definitions.options, &usage);
@@ -142,30 +150,35 @@ fn is_paged(operation: &Operation) -> bool {
     operation.has_argument("cursor")
 }
 
+/// Returns whether a repeated call may be answered from the cache.
+fn is_cached(operation: &Operation) -> bool {
+    operation.read_only && operation.method != "get"
+}
+
 /// What the calls of a tool do, which decides about its options.
 #[derive(Debug, Default)]
 struct OptionUsage {
     reads: bool,
     pages: bool,
     starts: bool,
-    /// It is a tool for a single operation.
-    is_single: bool,
+    caches: bool,
     /// Its options are not described: the dispatchers do that.
     is_brief: bool,
 }
 
 impl OptionUsage {
-    fn of(tool: &Tool, model: &Model, pages: bool) -> Self {
+    fn of(tool: &Tool, model: &Model, is_brief: bool) -> Self {
         let operations = tool.plan.operations();
-        let found = operations.iter().filter_map(|name| model.find(name));
+        let any = |is: fn(&Operation) -> bool| {
+            let mut found = operations.iter().filter_map(|name| model.find(name));
+            found.any(is)
+        };
         Self {
             reads: true,
-            pages,
-            starts: found
-                .into_iter()
-                .any(|operation| operation.behavior.long_running.is_some()),
-            is_single: false,
-            is_brief: !matches!(tool.plan, ToolPlan::Dispatcher { .. }),
+            pages: any(is_paged),
+            starts: any(|operation| operation.behavior.long_running.is_some()),
+            caches: any(is_cached),
+            is_brief,
         }
     }
 
@@ -175,9 +188,7 @@ impl OptionUsage {
         } else {
             self.reads || option.always
         };
-        is_used
-            && (self.pages || !option.pages)
-            && !((self.is_single || self.is_brief) && option.shared)
+        is_used && (self.pages || !option.pages) && (self.caches || !option.cached)
     }
 }
 

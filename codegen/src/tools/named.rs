@@ -103,6 +103,7 @@ pub(super) fn named_tool(
         fixed: named.fixed,
         levels: named.levels,
         content_level: named.content_level,
+        brief: named.brief,
         suffix: named.suffix,
         category_in_query: named.category_in_query,
         instead: named.instead,

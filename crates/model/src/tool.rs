@@ -208,6 +208,9 @@ pub struct NamedToolPlan {
     pub levels: BTreeMap<String, Map<String, Value>>,
     /// The default content level.
     pub content_level: Option<String>,
+    /// Whether only title, URL and passages of each page are shown, as the tool of the same name at Exa does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brief: bool,
     /// Text that is appended to the first argument.
     pub suffix: Option<String>,
     /// Whether `category:x` in the query sets the argument.

@@ -115,6 +115,8 @@ fn markdown(response: &Value, view: &OutputView<'_>) -> Result<String, Failure> 
         repeatable: false,
         cached: false,
         requested_level: None,
+        is_expandable: false,
+        titles: render::ColumnTitles::default(),
         corrections: Vec::new(),
         warnings: Vec::new(),
         sent_filters: Vec::new(),

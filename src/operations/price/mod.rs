@@ -69,6 +69,16 @@ pub fn price(operation: &Operation) -> Option<&'static Price> {
     PRICES.operations.get(operation.name)
 }
 
+/// Returns whether the price of a request includes a kind of content for the first pages.
+pub fn is_included(operation: &Operation, path: &str) -> bool {
+    let Some(Price::Priced(rule)) = price(operation) else {
+        return false;
+    };
+    let kinds = rule.pages.iter().flat_map(|pages| &pages.kinds);
+    let mut kinds = kinds.filter(|kind| kind.argument.as_deref() == Some(path));
+    kinds.any(|kind| kind.included > 0)
+}
+
 /// Returns what a call of an operation costs, in a few words.
 pub fn cost_in_words(operation: &Operation) -> String {
     let price = price(operation);

@@ -250,6 +250,65 @@ fn tool_sets_stay_within_budget_in_every_version() {
     }
 }
 
+/// Models use the options that they see: those of the output are declared wherever they have an effect, and the
+/// toolhost, which has no room for them, names them.
+#[test]
+fn every_option_is_visible() {
+    let listed = |set: &str| McpServer::sandboxed(&["--tools", set]).tools();
+    let all = [
+        "content_level",
+        "output_format",
+        "cache_id",
+        "fields",
+        "index",
+        "max_tokens",
+    ];
+    let of_searches = ["filters", "offset", "fresh"];
+    let of_websets = ["filters", "offset", "wait_seconds", "all"];
+    for (set, tool, more) in [
+        ("default", "web_search_exa", &of_searches[..]),
+        ("default", "web_fetch_exa", &["fresh"]),
+        (
+            "default",
+            "exa_api",
+            &["filters", "offset", "fresh", "wait_seconds", "all"],
+        ),
+        ("default", "manage_websets", &of_websets),
+        ("classic", "get_code_context_exa", &of_searches),
+        ("classic", "agent_run", &["wait_seconds"]),
+        ("legacy", "list_webset_items", &["filters", "offset", "all"]),
+        ("legacy", "create_search", &["wait_seconds"]),
+        ("items", "items_list", &["filters", "offset", "all"]),
+    ] {
+        let tools = listed(set);
+        let found = tools
+            .iter()
+            .find(|known| known["name"] == tool)
+            .expect("a tool");
+        let properties = &found["inputSchema"]["properties"];
+        for option in all.iter().chain(more) {
+            assert!(properties[option].is_object(), "{tool} has no {option}");
+            // The dispatchers describe what the tools beside them share.
+            let is_described = properties[option]["description"].is_string();
+            let is_brief = ["web_search_exa", "web_fetch_exa"].contains(&tool);
+            let says_itself = ["content_level", "output_format", "filters"].contains(option);
+            assert!(is_described || is_brief || says_itself, "{tool}: {option}");
+        }
+        let filters = properties["filters"]["properties"].as_object();
+        assert!(filters.is_none_or(|keys| keys.len() == 7), "{tool}");
+    }
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    for tool in listed("toolhost") {
+        let name = tool["name"].as_str().expect("a name");
+        let list = json!({"operation": "list_operations"});
+        let listed = server.call_raw(name, list).text;
+        let options = all.iter().chain(&of_searches).chain(&of_websets);
+        for option in options.chain(&["titleContains"]) {
+            assert!(listed.contains(option), "{name} does not name {option}");
+        }
+    }
+}
+
 /// Converters of several clients fail on boolean schemas.
 #[test]
 fn schemas_of_all_tools_are_convertible() {

@@ -76,7 +76,8 @@ fn agent_run_is_started_or_read() {
 fn find_similar_and_answer() {
     let mut fixture = Fixture::start();
     let url = "https://a.example/x";
-    let expected = json!({"url": url, "numResults": 10, "contents": {"highlights": true}});
+    let expected =
+        json!({"url": url, "numResults": 10, "contents": {"highlights": true, "text": true}});
     fixture.assert_sends(
         "find_similar_exa",
         json!({"url": url}),
@@ -86,7 +87,7 @@ fn find_similar_and_answer() {
     let call = json!({"url": url, "numResults": 2, "excludeSourceDomain": true,
         "includeDomains": ["b.example"], "excludeDomains": ["c.example"]});
     let mut expected = call.clone();
-    expected["contents"] = json!({"highlights": true});
+    expected["contents"] = json!({"highlights": true, "text": true});
     fixture.assert_sends("find_similar_exa", call, "POST /findSimilar", expected);
     for call in [
         json!({"query": "Who?"}),

@@ -6,9 +6,9 @@ use super::Fixture;
 
 const SEARCH: &str = "POST /search";
 
-/// Returns the body that most tools send for a query.
+/// Returns the body that most tools send for a query: text is included in the price, and is there for later.
 fn body(query: &str, more: Value) -> Value {
-    let mut body = json!({"query": query, "contents": {"highlights": true}});
+    let mut body = json!({"query": query, "contents": {"highlights": true, "text": true}});
     for (name, value) in more.as_object().expect("an object") {
         body[name] = value.clone();
     }
@@ -125,6 +125,10 @@ fn code_company_people_and_linkedin() {
             }
             let mut expected = body(&format!("Ada Lovelace{suffix}"), fixed.clone());
             expected["numResults"] = json!(wanted.unwrap_or(count));
+            // Like its official namesake, it shows passages only.
+            if tool == "get_code_context_exa" {
+                expected["contents"] = json!({"highlights": true});
+            }
             fixture.assert_sends(tool, call, SEARCH, expected);
         }
     }

@@ -179,37 +179,6 @@ fn header_explains_how_to_get_more() {
     assert_eq!(structured["metadata"].get("more"), None);
 }
 
-/// A cached result contains only what Exa was asked for; a higher level needs a new request.
-#[test]
-fn more_results_of_a_named_tool_need_a_new_request() {
-    let mut fixture = Fixture::with_response(
-        &json!({"results": [{"url": "https://a.example/", "title": "T", "highlights": ["word ".repeat(200)]}]}),
-    );
-    let (_, structured) = fixture
-        .server
-        .call_raw("web_search_exa", json!({"query": "q"}))
-        .into_parts();
-    let more = structured["metadata"]["more"]
-        .as_str()
-        .expect("a suggested call");
-    assert!(
-        more.contains("without cache_id") && more.contains("content_level \"full\""),
-        "{more}"
-    );
-    assert_eq!(fixture.take_request_count(), 1);
-    let call = json!({"query": "q", "cache_id": cache_id(&structured), "content_level": "full"});
-    let (text, structured) = fixture.server.call_raw("web_search_exa", call).into_parts();
-    let warning = structured["metadata"]["warnings"][0]
-        .as_str()
-        .expect("a warning");
-    assert!(warning.contains("only standard content"), "{warning}");
-    assert!(
-        text.contains("Warning: only standard content was requested from Exa"),
-        "{text}"
-    );
-    assert_eq!(fixture.take_request_count(), 0);
-}
-
 /// The next page of a list is shown, whether or not results are cached.
 #[test]
 fn header_names_the_next_page() {

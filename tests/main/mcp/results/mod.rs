@@ -2,10 +2,12 @@
 
 mod budget;
 mod cache;
+mod columns;
 mod consistency;
 mod contents;
 mod corpus;
 mod every_operation;
+mod expansion;
 mod filters;
 mod header;
 mod invalid_options;
@@ -14,6 +16,7 @@ mod levels;
 mod markdown;
 #[cfg(target_os = "linux")]
 mod memory;
+mod official_tokens;
 mod pages;
 mod parsed_markdown;
 mod requests;

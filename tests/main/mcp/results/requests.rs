@@ -1,5 +1,5 @@
-//! Content levels in requests: named tools request no more than the level shows, all others send the caller's
-//! arguments unchanged.
+//! Content levels in requests: named tools request what the level shows and what the price includes, all others send
+//! the caller's arguments unchanged.
 
 use serde_json::{Value, json};
 
@@ -26,9 +26,15 @@ fn named_tools_request_what_the_level_shows() {
         ("deep_search_exa", json!({"objective": "q"})),
     ];
     for (tool, call) in searches {
+        // Highlights and text are included in the price, and are there for a higher level.
+        let both = Some(json!({"highlights": true, "text": true}));
+        let of_code = |contents: Option<Value>| match tool {
+            "get_code_context_exa" => contents,
+            _ => both.clone(),
+        };
         for (level, contents) in [
-            ("summary", None),
-            ("standard", Some(json!({"highlights": true}))),
+            ("summary", of_code(None)),
+            ("standard", of_code(Some(json!({"highlights": true})))),
             ("full", Some(json!({"text": true}))),
         ] {
             let call = merge(call.clone(), &json!({"content_level": level}));
@@ -53,8 +59,7 @@ fn named_tools_request_what_the_level_shows() {
     }
 }
 
-/// JSON output has every field that the tool requests by default; full texts cost more, so they need an
-/// explicit level.
+/// JSON output has every field of the tool's default level; full texts are long, so they need an explicit level.
 #[test]
 fn format_does_not_change_the_request() {
     let mut fixture = Fixture::with_tools("classic", &samples::pages());
@@ -62,9 +67,13 @@ fn format_does_not_change_the_request() {
     let structured = fixture.server.call_raw("web_search_exa", call).envelope();
     // The reported level is the requested one.
     assert_eq!(structured["metadata"]["contentLevel"], "standard");
-    assert_eq!(structured["results"], samples::pages()["results"]);
+    let mut expected = samples::pages()["results"].clone();
+    for page in expected.as_array_mut().expect("pages") {
+        page["text"] = Value::Null;
+    }
+    assert_eq!(structured["results"], expected);
     let body = fixture.recorder.only_request().json().expect("a body");
-    assert_eq!(body["contents"], json!({"highlights": true}));
+    assert_eq!(body["contents"], json!({"highlights": true, "text": true}));
     let call = json!({"query": "q", "output_format": "json", "content_level": "full"});
     let body = sent(&mut fixture, "web_search_exa", call);
     assert_eq!(body["contents"], json!({"text": true}));
