@@ -25,6 +25,9 @@ Environment (keys of the --config file are the same in lower case, without EXA_M
   EXA_MCP_IMPORT_DIR     directories that imports may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: users confirm deletions if the client can ask them [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for a response of the client [default: 20 to 300]
+  EXA_MCP_PING_INTERVAL  seconds until an idle client is pinged, 0 for never [default: 300]
+  EXA_MCP_WEBSET_POLL_INTERVAL
+                         seconds between two checks of a subscribed webset, 0 for none [default: 30]
   EXA_MCP_STRUCTURED     full, compact or off: the structuredContent of results [default: compact]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]

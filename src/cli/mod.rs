@@ -373,6 +373,7 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
     Ok(executor
         .with_task_limits(settings.tasks)
         .with_prompt_policy(settings.prompt_policy)
+        .with_poll_interval(settings.poll_interval)
         .with_structured_content(settings.structured))
 }
 

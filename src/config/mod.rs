@@ -27,6 +27,12 @@ pub(crate) use source::{SettingsSource, cache_directory, default_path, user_dire
 /// The default tool set.
 const DEFAULT_TOOLS: &str = "default";
 
+/// How long a client is idle before it is pinged, unless configured.
+const PING_INTERVAL: Duration = Duration::from_secs(300);
+
+/// How often subscribed websets are polled, unless configured.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+
 /// The settings of the program.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -54,6 +60,8 @@ pub(crate) struct Settings {
     pub folders: Folders,
     /// How clients are prompted.
     pub prompt_policy: PromptPolicy,
+    /// How often subscribed websets are polled, if they are.
+    pub poll_interval: Option<Duration>,
     /// How much structured content results have.
     pub structured: StructuredContent,
     /// The budget of the local user.
@@ -173,6 +181,7 @@ impl Settings {
             tasks: task_limits(source)?,
             folders: Folders::from_env_or(source.in_file(IMPORT_DIR_VARIABLE)),
             prompt_policy: prompt_policy(source)?,
+            poll_interval: interval(source, "EXA_MCP_WEBSET_POLL_INTERVAL", POLL_INTERVAL)?,
             structured: structured_content(source)?,
             local_limits: local_limits(source)?,
             budgets: budget_policy(source)?,
@@ -264,7 +273,19 @@ fn prompt_policy(source: &SettingsSource) -> Result<PromptPolicy, SettingsError>
     Ok(PromptPolicy {
         confirm_deletes: source.boolean("EXA_MCP_CONFIRM_DELETES")?,
         timeout,
+        ping_interval: interval(source, "EXA_MCP_PING_INTERVAL", PING_INTERVAL)?,
     })
+}
+
+/// Reads an interval in seconds; zero is none.
+fn interval(
+    source: &SettingsSource,
+    variable: &'static str,
+    default: Duration,
+) -> Result<Option<Duration>, SettingsError> {
+    let seconds = source.number(variable, "seconds")?;
+    let interval = seconds.map_or(default, Duration::from_secs);
+    Ok(Some(interval).filter(|interval| !interval.is_zero()))
 }
 
 /// Reads the budget of the command line and of a stdio server.

@@ -68,7 +68,7 @@ const fn secret(variable: &'static str, key: &'static str, value_type: ValueType
 }
 
 /// All settings, in the order of the documentation.
-pub(crate) const SETTINGS: [Setting; 49] = [
+pub(crate) const SETTINGS: [Setting; 51] = [
     secret("EXA_API_KEY", "exa_api_key", ValueType::Text),
     secret("EXA_API_KEYS", "exa_api_keys", ValueType::List),
     secret("EXA_SERVICE_KEY", "exa_service_key", ValueType::Text),
@@ -105,6 +105,12 @@ pub(crate) const SETTINGS: [Setting; 49] = [
     public(
         "EXA_MCP_CLIENT_TIMEOUT",
         "client_timeout",
+        ValueType::Integer,
+    ),
+    public("EXA_MCP_PING_INTERVAL", "ping_interval", ValueType::Integer),
+    public(
+        "EXA_MCP_WEBSET_POLL_INTERVAL",
+        "webset_poll_interval",
         ValueType::Integer,
     ),
     public(

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::{
     call_limiter::CallLimiter,
-    client::KnownRoots,
+    client::{ClientPeer, KnownRoots, Readiness},
     client_log::SessionLog,
     completion,
     errors::unknown_method,
@@ -31,7 +31,7 @@ use super::{
     prompts, request, resources,
     scope::RequestScope,
     skills::{self, SkillMethod},
-    subscriptions::{self, ExpectedWatches, Subscriptions},
+    subscriptions::{ExpectedWatches, Subscriptions},
     tasks,
     tool_calls::AdmittedCall,
     tools::Tools,
@@ -46,10 +46,12 @@ use exa_mcp_accounts::Requester;
 /// The MCP server of one connection.
 pub struct Handler<T> {
     /// The scope of requests without a requester.
-    scope: RequestScope<T>,
+    pub(super) scope: RequestScope<T>,
     pub(super) limiter: Arc<CallLimiter>,
-    subscriptions: Subscriptions,
-    expected_watches: ExpectedWatches,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) expected_watches: ExpectedWatches,
+    /// Whether the client has completed the handshake.
+    pub(super) readiness: Readiness,
     /// Log messages for the client.
     log: SessionLog,
     /// The roots of the client.
@@ -64,6 +66,7 @@ impl<T: Tools> Handler<T> {
             limiter,
             subscriptions: Subscriptions::default(),
             expected_watches: ExpectedWatches::default(),
+            readiness: Readiness::default(),
             log: SessionLog::default(),
             roots: KnownRoots::default(),
         }
@@ -75,7 +78,7 @@ impl<T: Tools> Handler<T> {
     }
 
     /// Returns the scope of a request; the transport attaches the requester.
-    fn scope(&self, extensions: &Extensions) -> RequestScope<T> {
+    pub(super) fn scope(&self, extensions: &Extensions) -> RequestScope<T> {
         let parts = extensions.get::<Parts>();
         match parts.and_then(|parts| parts.extensions.get::<Requester>()) {
             Some(requester) => self.scope.for_requester(requester),
@@ -169,6 +172,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.readiness.set();
         self.log.start(context.peer.clone());
         self.subscriptions.start(context.peer);
     }
@@ -291,7 +295,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
             let called = self.call_as_task(&scope, tasks, request.params, version, listener);
             return Box::pin(called).await;
         }
-        let methods = tasks::TaskMethods::new(tasks, scope.owner.identity());
+        let client = ClientPeer::new(&context, &self.readiness);
+        let methods = tasks::TaskMethods::new(tasks, scope.owner.identity(), client);
         with_listener(listener, Box::pin(methods.serve(method, request, &context))).await
     }
 
@@ -348,15 +353,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let scope = self.scope(&context.extensions);
-        let resources = scope.resources("resources/list")?;
-        let (owner, cursor) = (scope.owner.identity().clone(), cursor(request));
-        let protocol = request_version(&context);
-        let mut list = resources::list(&resources, &owner, &protocol, cursor.as_deref()).await?;
-        if list.next_cursor.is_none() {
-            list.resources.extend(skills::resources(&protocol));
-        }
-        Ok(list)
+        self.resource_list(cursor(request), &context).await
     }
 
     async fn list_resource_templates(
@@ -399,19 +396,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let scope = self.scope(&context.extensions);
-        let resources = scope.resources("resources/subscribe")?;
-        let address = resources::parse_address(&request.uri)?;
-        let parts = context.extensions.get::<Parts>();
-        if !parts.is_some_and(request::is_replayed) {
-            let known = Box::pin(resources.check_exists(scope.owner.identity(), &address)).await;
-            known.map_err(|error| resources::read_error(&request.uri, &error))?;
-        }
-        self.subscriptions.subscribe(request.uri.clone(), address)?;
-        if let Some(parts) = parts {
-            Box::pin(request::share_subscription(parts, &request.uri, true)).await;
-        }
-        Ok(())
+        self.subscribe_to(request.uri, &context).await
     }
 
     async fn unsubscribe(
@@ -419,32 +404,18 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.scope(&context.extensions)
-            .resources("resources/unsubscribe")?;
-        self.subscriptions.unsubscribe(&request.uri);
-        if let Some(parts) = context.extensions.get::<Parts>() {
-            Box::pin(request::share_subscription(parts, &request.uri, false)).await;
-        }
-        Ok(())
+        self.unsubscribe_from(&request.uri, &context).await
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        let resources = self.scope.tools.resources()?;
-        self.expected_watches.insert(resources.prepare_watch());
-        Some(subscriptions::accept(requested))
+        self.accept_subscriptions(requested)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let expected = self.expected_watches.take();
-        let scope = self.scope(&context.request_context().extensions);
-        let resources = scope.resources("subscriptions/listen")?;
-        let expected = expected.unwrap_or_else(|| resources.prepare_watch());
-        let watch = expected.into_watch(scope.owner.identity());
-        Box::pin(subscriptions::listen(context, watch)).await;
-        Ok(())
+        self.listen_for_changes(context).await
     }
 
     async fn list_prompts(

@@ -3,13 +3,14 @@
 use std::{future::Future, pin::pin};
 
 use rmcp::{
-    Peer, RoleServer,
+    RoleServer,
     model::{JsonObject, ProgressNotificationParam, ProgressToken},
     service::RequestContext,
 };
 use serde_json::json;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
+use super::client::ClientPeer;
 use super::handler::request_version;
 use crate::operations::{ProgressReporter, ProgressUpdate};
 
@@ -19,7 +20,7 @@ pub(super) struct ProgressForwarder(Option<Subscriber>);
 struct Subscriber {
     updates: UnboundedReceiver<ProgressUpdate>,
     token: ProgressToken,
-    peer: Peer<RoleServer>,
+    peer: ClientPeer,
     highest: f64,
     /// The protocol version has messages.
     has_messages: bool,
@@ -37,7 +38,10 @@ pub(super) fn related_task_meta(task: &str) -> JsonObject {
 
 impl ProgressForwarder {
     /// Returns the reporter and the forwarder of a request; without a progress token both do nothing.
-    pub(super) fn for_request(context: &RequestContext<RoleServer>) -> (ProgressReporter, Self) {
+    pub(super) fn for_request(
+        context: &RequestContext<RoleServer>,
+        peer: ClientPeer,
+    ) -> (ProgressReporter, Self) {
         let Some(token) = context.meta.get_progress_token() else {
             return (ProgressReporter::disabled(), Self(None));
         };
@@ -46,7 +50,7 @@ impl ProgressForwarder {
         let subscriber = Subscriber {
             updates,
             token,
-            peer: context.peer.clone(),
+            peer,
             highest: f64::MIN,
             has_messages: request_version(context).supports_progress_messages(),
             task: None,
@@ -90,6 +94,9 @@ impl ProgressForwarder {
 
 impl Subscriber {
     async fn notify(&mut self, update: ProgressUpdate) {
+        let Some(peer) = self.peer.if_ready() else {
+            return;
+        };
         // The protocol requires that progress increases with every notification.
         if update.done <= self.highest {
             return;
@@ -103,6 +110,6 @@ impl Subscriber {
             .as_deref()
             .map(|task| related_task_meta(task).into());
         // A closed connection is not an error here.
-        let _ = self.peer.notify_progress(params).await;
+        let _ = peer.notify_progress(params).await;
     }
 }

@@ -7,6 +7,9 @@ use http::HeaderName;
 use http::request::Parts;
 use serde_json::Value;
 
+use super::idle::ClientConnection;
+use exa_mcp_accounts::Requester;
+
 /// The header with the session id.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 
@@ -47,25 +50,50 @@ pub(crate) struct Replayed;
 pub(crate) trait SharedSubscriptions: Send + Sync {
     /// Records that the client of a session subscribed to a resource, or unsubscribed.
     fn record<'a>(&'a self, session: &'a str, uri: &'a str, subscribed: bool) -> BoxFuture<'a, ()>;
+
+    /// Records that the client of a session has listed resources.
+    fn record_list<'a>(&'a self, session: &'a str) -> BoxFuture<'a, ()>;
 }
 
 /// An extension of requests of sessions that are shared with other servers.
 #[derive(Clone)]
 pub(crate) struct SharedSessions(pub(crate) Arc<dyn SharedSubscriptions>);
 
+/// An extension of requests of a session: the stream on which its client receives messages outside of requests.
+#[derive(Clone)]
+pub(crate) struct SessionConnection(pub(crate) Arc<dyn ClientConnection>);
+
 /// Returns whether a request is a replay of one that another server received.
 pub(super) fn is_replayed(parts: &Parts) -> bool {
     parts.extensions.get::<Replayed>().is_some()
 }
 
+/// Returns whether a request comes with the token or key of its client, if it has one. A replay that another server
+/// asked for does not.
+pub(super) fn is_from_client(parts: &Parts) -> bool {
+    let requester = parts.extensions.get::<Requester>();
+    let is_authenticated =
+        |requester: &Requester| requester.credential.is_some() || requester.key.is_some();
+    !is_replayed(parts) || requester.is_some_and(is_authenticated)
+}
+
 /// Shares with other servers that the client of a session subscribed to a resource, or unsubscribed.
 pub(super) async fn share_subscription(parts: &Parts, uri: &str, subscribed: bool) {
-    let session = parts.headers.get(SESSION_HEADER);
-    let session = session.and_then(|session| session.to_str().ok());
-    let sessions = parts.extensions.get::<SharedSessions>();
-    if let (Some(SharedSessions(sessions)), Some(session)) = (sessions, session)
-        && !is_replayed(parts)
-    {
+    if let Some((sessions, session)) = shared_session(parts) {
         sessions.record(session, uri, subscribed).await;
     }
+}
+
+/// Shares with other servers that the client of a session has listed resources.
+pub(super) async fn share_list_interest(parts: &Parts) {
+    if let Some((sessions, session)) = shared_session(parts) {
+        sessions.record_list(session).await;
+    }
+}
+
+/// Returns the session of a request, and the sessions to record it in, if other servers should know about the request.
+fn shared_session(parts: &Parts) -> Option<(&dyn SharedSubscriptions, &str)> {
+    let session = parts.headers.get(SESSION_HEADER)?.to_str().ok()?;
+    let SharedSessions(sessions) = parts.extensions.get::<SharedSessions>()?;
+    (!is_replayed(parts)).then_some((&**sessions, session))
 }

@@ -21,10 +21,14 @@ use super::{
 };
 use crate::{
     telemetry,
-    tools::{ToolOutcome, resources::Resources},
+    tools::{
+        ToolOutcome,
+        resources::{Resources, Subscriber},
+    },
 };
 use exa_mcp_accounts::{
-    Allowance, AuthError, CallPermit, Credential, KeyProof, Requester, daily, usage::UsageMeter,
+    Allowance, AuthError, CallPermit, ClientAddress, Credential, KeyProof, Requester, daily,
+    usage::UsageMeter,
 };
 use exa_mcp_model::{Identity, LimitExceeded, LocalUser, Owner};
 
@@ -48,6 +52,8 @@ pub(super) struct RequestScope<T> {
     key_proof: Option<KeyProof>,
     /// The credential of the requester, which may expire while the request runs.
     credential: Option<Credential>,
+    /// The address of a requester that has not authenticated.
+    guest_address: Option<ClientAddress>,
 }
 
 impl<T: Tools> RequestScope<T> {
@@ -73,6 +79,7 @@ impl<T: Tools> RequestScope<T> {
             allowance: None,
             key_proof: None,
             credential: None,
+            guest_address: None,
         }
     }
 
@@ -88,6 +95,16 @@ impl<T: Tools> RequestScope<T> {
             allowance: requester.allowance.clone(),
             key_proof: requester.key_proof.clone(),
             credential: requester.credential.clone(),
+            guest_address: requester.guest_address,
+        }
+    }
+
+    /// Returns the requester as a subscriber to resources.
+    pub(super) fn subscriber(&self) -> Subscriber {
+        Subscriber {
+            owner: self.owner.identity().clone(),
+            credential: self.credential.clone(),
+            guest_address: self.guest_address,
         }
     }
 

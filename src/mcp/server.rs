@@ -9,7 +9,9 @@ use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage};
 
 use super::call_limiter::CallLimiter;
+use super::client::InputTimeouts;
 use super::handler::Handler;
+use super::idle::PingPolicy;
 use super::scope::RequestScope;
 use super::tools::Tools;
 use super::traced_handler::TracedHandler;
@@ -39,6 +41,11 @@ pub trait HandlerFactory: Clone + Send + Sync + 'static {
     /// Returns the gauges of tasks and keys.
     fn gauges(&self) -> Gauges {
         Gauges::default()
+    }
+
+    /// Returns when clients are pinged, if they are.
+    fn ping_policy(&self) -> Option<PingPolicy> {
+        None
     }
 
     /// Returns the key pool, if there is one.
@@ -126,7 +133,8 @@ impl<T: Tools> McpServer<T> {
                 roots.invalidate();
             }
         };
-        (TracedHandler::stdio(handler), received)
+        let handler = TracedHandler::stdio(handler).with_pings(self.ping_policy());
+        (handler, received)
     }
 
     /// Waits until Exa has responded to pending starts, but not longer than `timeout`.
@@ -166,6 +174,16 @@ impl<T: Tools> HandlerFactory for McpServer<T> {
             tasks: tasks.map_or(0, |tasks| tasks.count()),
             ..self.scope.tools.gauges()
         }
+    }
+
+    fn ping_policy(&self) -> Option<PingPolicy> {
+        let tools = &self.scope.tools;
+        let timeouts = InputTimeouts::new(tools.input_timeout());
+        let interval = tools.ping_interval()?;
+        Some(PingPolicy {
+            interval,
+            timeout: timeouts.for_ping(),
+        })
     }
 
     fn keys(&self) -> Option<KeyPool> {

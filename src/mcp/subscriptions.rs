@@ -1,7 +1,8 @@
 //! Notifies clients of changed resources, in both protocol generations.
 //!
-//! Up to 2025-11-25 a client subscribes to single resources with `resources/subscribe`, and always receives changes of
-//! the list. Since 2026-07-28 it requests both with one `subscriptions/listen` that stays open.
+//! Up to 2025-11-25 a client subscribes to single resources with `resources/subscribe`, and receives changes of the list
+//! once it has listed resources or subscribed to one. Since 2026-07-28 it requests both with one `subscriptions/listen`
+//! that stays open.
 
 use std::{
     collections::HashMap,
@@ -21,8 +22,10 @@ use tokio::{
 };
 
 use crate::tools::ResourceUri;
-use crate::tools::resources::{PendingWatch, ResourceEvent, ResourceWatch};
-use crate::tools::watchers::WatchedUris;
+use crate::tools::resources::{
+    PendingWatch, PollGuard, ResourceEvent, ResourceWatch, Resources, Subscriber,
+};
+use crate::tools::watchers::Watched;
 use exa_mcp_model::lock;
 
 /// The most resources that one client may subscribe to.
@@ -37,7 +40,9 @@ const DELAY: Duration = Duration::from_secs(1);
 /// The subscriptions of a client up to 2025-11-25.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    resources: Arc<Mutex<WatchedUris>>,
+    watched: Arc<Mutex<Watched>>,
+    /// The subscribed websets that are polled, by URI.
+    polls: Mutex<HashMap<String, PollGuard>>,
     /// Collects events from the handshake on, so that none is missed until the client is ready.
     watch: Mutex<Option<ResourceWatch>>,
     task: Mutex<Option<AbortHandle>>,
@@ -46,7 +51,7 @@ pub(super) struct Subscriptions {
 impl Subscriptions {
     /// Starts collecting events.
     pub(super) fn prepare(&self, watch: ResourceWatch) {
-        watch.watch_only(Arc::clone(&self.resources));
+        watch.watch_only(Arc::clone(&self.watched));
         *lock(&self.watch) = Some(watch);
     }
 
@@ -55,30 +60,49 @@ impl Subscriptions {
         let Some(watch) = lock(&self.watch).take() else {
             return;
         };
-        let resources = Arc::clone(&self.resources);
+        let watched = Arc::clone(&self.watched);
         let task = tokio::spawn(async move {
-            let affected = |event: &ResourceEvent| affected_uris(&lock(&resources), event);
+            let affected = |event: &ResourceEvent| affected_uris(&lock(&watched), event);
             forward(watch, affected, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
-    /// Subscribes to a resource.
-    pub(super) fn subscribe(&self, uri: String, address: ResourceUri) -> Result<(), ErrorData> {
-        let mut resources = lock(&self.resources);
-        if resources.len() >= MAX_SUBSCRIPTIONS && !resources.contains_key(&uri) {
+    /// Notifies the client of changes of the list from now on. Returns `false` if it was notified before.
+    pub(super) fn include_list(&self) -> bool {
+        !std::mem::replace(&mut lock(&self.watched).list, true)
+    }
+
+    /// Subscribes to a resource. `poll` starts to poll a webset.
+    pub(super) fn subscribe(
+        &self,
+        uri: String,
+        address: ResourceUri,
+        poll: impl FnOnce(&ResourceUri) -> Option<PollGuard>,
+    ) -> Result<(), ErrorData> {
+        let mut watched = lock(&self.watched);
+        if watched.uris.len() >= MAX_SUBSCRIPTIONS && !watched.uris.contains_key(&uri) {
             let text = format!(
                 "At most {MAX_SUBSCRIPTIONS} subscriptions are allowed; unsubscribe from some"
             );
             return Err(ErrorData::invalid_params(text, None));
         }
-        resources.insert(uri, address);
+        // The former guard is dropped afterwards, so that polling goes on.
+        let guard = poll(&address);
+        let mut polls = lock(&self.polls);
+        let _former = match guard {
+            Some(guard) => polls.insert(uri.clone(), guard),
+            None => polls.remove(&uri),
+        };
+        watched.list = true;
+        watched.uris.insert(uri, address);
         Ok(())
     }
 
     /// Unsubscribes from a resource.
     pub(super) fn unsubscribe(&self, uri: &str) {
-        lock(&self.resources).remove(uri);
+        lock(&self.watched).uris.remove(uri);
+        lock(&self.polls).remove(uri);
     }
 }
 
@@ -123,17 +147,24 @@ impl ExpectedWatches {
 }
 
 /// Notifies the client of changes until it cancels the subscription.
-pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
+pub(super) async fn listen(
+    context: SubscriptionContext,
+    watch: ResourceWatch,
+    resources: &Resources,
+    subscriber: &Subscriber,
+) {
     let accepted = context.accepted();
     let uris = accepted.resource_subscriptions.iter().flatten();
     let known = uris.filter_map(|uri| Some((uri.clone(), ResourceUri::parse(uri)?)));
-    let resources: WatchedUris = known.collect();
-    if accepted.resources_list_changed != Some(true) {
-        watch.ignore_lists();
-    }
-    let resources = Arc::new(Mutex::new(resources));
-    watch.watch_only(Arc::clone(&resources));
-    let affected = |event: &ResourceEvent| affected_uris(&lock(&resources), event);
+    let uris: HashMap<String, ResourceUri> = known.collect();
+    let polled = uris.values();
+    let _polls: Vec<_> = polled
+        .filter_map(|uri| resources.poll(subscriber, uri))
+        .collect();
+    let list = accepted.resources_list_changed == Some(true);
+    let watched = Arc::new(Mutex::new(Watched { list, uris }));
+    watch.watch_only(Arc::clone(&watched));
+    let affected = |event: &ResourceEvent| affected_uris(&lock(&watched), event);
     tokio::select! {
         () = context.cancelled() => {}
         () = forward(watch, affected, context.sink()) => {}
@@ -141,13 +172,16 @@ pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
 }
 
 /// Returns the URIs of the subscribed resources that an event affects.
-fn affected_uris(resources: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
+fn affected_uris(watched: &Watched, event: &ResourceEvent) -> Vec<String> {
     let is_affected = |address: &ResourceUri| match event {
         ResourceEvent::ListChanged => false,
         ResourceEvent::Updated(changed) => address.is_within(changed),
         ResourceEvent::Lagged => true,
     };
-    let affected = resources.iter().filter(|(_, address)| is_affected(address));
+    let affected = watched
+        .uris
+        .iter()
+        .filter(|(_, address)| is_affected(address));
     affected.map(|(uri, _)| uri.clone()).collect()
 }
 
@@ -254,9 +288,9 @@ mod tests {
         }
     }
 
-    /// Forwards the changes of a result cache to a sink.
+    /// Forwards the changes of a result cache to a sink: all, or those that are watched.
     fn forward_changes(
-        lists: bool,
+        watched: Option<Arc<Mutex<Watched>>>,
         sink: &RecordingSink,
     ) -> (ResultCache, tokio::task::JoinHandle<()>) {
         let cache = ResultCache::default();
@@ -275,8 +309,8 @@ mod tests {
         let sink = sink.clone();
         let task = tokio::spawn(async move {
             let _alive = executor;
-            if !lists {
-                watch.ignore_lists();
+            if let Some(watched) = watched {
+                watch.watch_only(watched);
             }
             forward(
                 watch,
@@ -299,7 +333,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn coalesces_notifications_about_the_list() {
         let sink = RecordingSink::new(usize::MAX);
-        let (cache, _task) = forward_changes(true, &sink);
+        let (cache, _task) = forward_changes(None, &sink);
         for _ in 0..20 {
             add_result(&cache);
             sleep(DELAY / 100).await;
@@ -317,8 +351,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn notifies_of_resources_at_once_and_of_the_list_only_on_request() {
         let sink = RecordingSink::new(usize::MAX);
-        let (cache, _task) = forward_changes(false, &sink);
+        let watched = Arc::new(Mutex::new(Watched::default()));
+        let (cache, _task) = forward_changes(Some(Arc::clone(&watched)), &sink);
         let uri = add_result(&cache);
+        let address = ResourceUri::parse(&uri).unwrap();
+        lock(&watched).uris.insert(uri.clone(), address);
         cache.remove_oldest();
         sleep(DELAY / 100).await;
         assert_eq!(sink.take_received(), uri);
@@ -327,7 +364,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn stops_when_the_sink_is_disconnected() {
         let sink = RecordingSink::new(1);
-        let (cache, task) = forward_changes(true, &sink);
+        let (cache, task) = forward_changes(None, &sink);
         add_result(&cache);
         task.await.unwrap();
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rmcp::{
-    Peer, RoleServer,
+    RoleServer,
     model::{
         CallToolResponse, CreateTaskResult, CustomResult, ErrorCode, ErrorData, InputResponses,
     },
@@ -12,7 +12,10 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
-    client::{self, ClientFeatures, InputChannel, InputTimeouts, InteractiveCall, RoundOutcome},
+    client::{
+        self, ClientFeatures, ClientPeer, InputChannel, InputTimeouts, InteractiveCall,
+        RoundOutcome,
+    },
     errors::limit_error,
     handler::{Handler, request_version, with_listener},
     progress::ProgressForwarder,
@@ -73,7 +76,8 @@ impl<T: Tools> Handler<T> {
             return Box::pin(task).await;
         }
         let name = call.name().to_owned();
-        let (progress, forwarder) = ProgressForwarder::for_request(context);
+        let (progress, forwarder) =
+            ProgressForwarder::for_request(context, self.client_peer(context));
         let tool_context = ToolContext::new(scope.owner.clone(), progress).with_client(client);
         // The future is large, and several others wrap it.
         let call = Box::pin(telemetry::inherit_context(
@@ -92,7 +96,7 @@ impl<T: Tools> Handler<T> {
         match result? {
             RoundOutcome::InputRequired(request) => Ok((*request).into()),
             RoundOutcome::Done(outcome) => {
-                Self::respond(scope, outcome?, &permit.warnings, (context, protocol))
+                self.respond(scope, outcome?, &permit.warnings, (context, protocol))
             }
         }
     }
@@ -117,7 +121,7 @@ impl<T: Tools> Handler<T> {
         let client = match client {
             Ok(client) => client,
             Err(error) => {
-                return Self::respond(
+                return self.respond(
                     scope,
                     error.into(),
                     &[],
@@ -164,12 +168,13 @@ impl<T: Tools> Handler<T> {
             tracing::info!(limit = exceeded.limit, "denied: limit exceeded");
             limit_error(&exceeded)
         })?;
-        let (progress, forwarder) = ProgressForwarder::for_request(context);
+        let peer = self.client_peer(context);
+        let (progress, forwarder) = ProgressForwarder::for_request(context, peer.clone());
         let served = Box::pin(async {
             let (call, client, capabilities) =
                 self.prepare_task(scope, call, context, protocol).await?;
             let observer = TaskObserver {
-                peer: Some(context.peer.clone()),
+                peer: Some(peer),
                 progress,
                 forwarder,
                 client,
@@ -216,7 +221,7 @@ impl<T: Tools> Handler<T> {
             Ok(client) => Ok((call, client, capabilities)),
             Err(ToolError::KeyRequired(page)) => {
                 let content = ToolOutcome::InputRequired(page.clone()).into_content(&[]);
-                match Self::url_required(scope, &page, &content.text, (context, protocol)) {
+                match self.url_required(scope, &page, &content.text, (context, protocol)) {
                     Some(error) => Err(error),
                     None => Ok((
                         call,
@@ -241,11 +246,18 @@ impl<T: Tools> Handler<T> {
         call: InteractiveCall<'_>,
     ) -> Result<(ClientHandle, InputChannel), ErrorData> {
         let timeouts = InputTimeouts::new(scope.tools.input_timeout());
-        client::open_channel(context, protocol, &self.roots, timeouts, call)
+        let client = (context, self.client_peer(context));
+        client::open_channel(client, protocol, &self.roots, timeouts, call)
+    }
+
+    /// Returns the client of a request.
+    fn client_peer(&self, context: &RequestContext<RoleServer>) -> ClientPeer {
+        ClientPeer::new(context, &self.readiness)
     }
 
     /// Returns the response to a call.
     fn respond(
+        &self,
         scope: &RequestScope<T>,
         outcome: ToolOutcome,
         warnings: &[String],
@@ -257,8 +269,7 @@ impl<T: Tools> Handler<T> {
         };
         let content = outcome.into_content(warnings);
         if let Some(page) = page
-            && let Some(error) =
-                Self::url_required(scope, &page, &content.text, (context, protocol))
+            && let Some(error) = self.url_required(scope, &page, &content.text, (context, protocol))
         {
             return Err(error);
         }
@@ -268,6 +279,7 @@ impl<T: Tools> Handler<T> {
     /// Returns the error that asks the user to open a page first, in the version that has it. The client is notified
     /// when it can try again.
     fn url_required(
+        &self,
         scope: &RequestScope<T>,
         page: &UrlRequest,
         message: &str,
@@ -278,7 +290,7 @@ impl<T: Tools> Handler<T> {
         {
             return None;
         }
-        let (peer, key_page) = (context.peer.clone(), scope.tools.key_page());
+        let (peer, key_page) = (self.client_peer(context), scope.tools.key_page());
         tokio::spawn(async move {
             if let Some(key_page) = key_page.await {
                 notify_when_done(&peer, key_page).await;
@@ -309,7 +321,7 @@ impl<T: Tools> Handler<T> {
             return Ok(());
         };
         let error = url_error(KEY_REQUIRED, elicitation(&page.id, &page.url));
-        let peer = context.peer.clone();
+        let peer = self.client_peer(context);
         tokio::spawn(async move { notify_when_done(&peer, page).await });
         Err(error)
     }
@@ -328,7 +340,7 @@ const KEY_REQUIRED: &str =
     "The server needs an Exa API key first; the user enters it on a page of this computer";
 
 /// Notifies the client when it can try again.
-async fn notify_when_done(peer: &Peer<RoleServer>, page: KeyPage) {
+async fn notify_when_done(peer: &ClientPeer, page: KeyPage) {
     if page.wait().await {
         client::notify_url_completed(peer, page.id).await;
     }

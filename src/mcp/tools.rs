@@ -139,6 +139,11 @@ pub trait Tools: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Returns how long a client is idle before it is pinged, if it is.
+    fn ping_interval(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns the page on which the user can enter a missing key, if there is one.
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
         ready(None)
@@ -282,6 +287,10 @@ impl Tools for ToolExecutor {
 
     fn input_timeout(&self) -> Option<Duration> {
         self.prompt_policy().timeout
+    }
+
+    fn ping_interval(&self) -> Option<Duration> {
+        self.prompt_policy().ping_interval
     }
 
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {

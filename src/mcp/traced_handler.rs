@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 
 use exa_mcp_text::sanitize::clean;
 use http::request::Parts;
@@ -25,13 +26,18 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 use tracing::Instrument;
 
-use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, strip_prefix};
+use super::idle::{
+    ClientActivity, ClientConnection, PendingRequest, PingPolicy, StandardStreams, ping_when_idle,
+};
+use super::request::{
+    ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, SessionConnection, strip_prefix,
+};
 use crate::{
     telemetry::logging::{RequestFields, loggable_rpc_id, session_digest},
     telemetry::{OTHER, RequestAttributes, Span, SpanOutcome, TraceContext},
 };
 use exa_mcp_accounts::{Requester, daily, usage::UsageMeter};
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 
 /// Maximum characters of the reason for a cancellation in the log.
 const MAX_REASON: usize = 200;
@@ -60,6 +66,11 @@ pub(crate) struct TracedHandler<H> {
     meter: Option<UsageMeter>,
     /// The owner and the session digest of a connection with a single client.
     session: Option<(Identity, String)>,
+    activity: Arc<ClientActivity>,
+    /// When to ping the client, until that has started.
+    pings: Mutex<Option<PingPolicy>>,
+    /// The connection, if all requests come over the same one.
+    connection: Option<Arc<dyn ClientConnection>>,
 }
 
 /// The span of a running request.
@@ -69,27 +80,45 @@ struct RequestSpan {
     meter: Option<UsageMeter>,
     /// The context of its log lines.
     log: tracing::Span,
+    pending: PendingRequest,
 }
 
 impl<H: ServerHandler> TracedHandler<H> {
     /// Wraps a handler of requests over stdio.
     pub(crate) fn stdio(handler: H) -> Self {
         Self {
-            handler,
-            over_http: false,
-            meter: None,
-            session: None,
+            connection: Some(Arc::new(StandardStreams)),
+            ..Self::new(handler, false)
         }
     }
 
     /// Wraps a handler of requests over HTTP.
     pub(crate) fn http(handler: H) -> Self {
+        Self::new(handler, true)
+    }
+
+    fn new(handler: H, over_http: bool) -> Self {
         Self {
             handler,
-            over_http: true,
+            over_http,
             meter: None,
             session: None,
+            activity: Arc::default(),
+            pings: Mutex::default(),
+            connection: None,
         }
+    }
+
+    /// Pings the client when it is idle.
+    pub(crate) fn with_pings(self, policy: Option<PingPolicy>) -> Self {
+        *lock(&self.pings) = policy;
+        self
+    }
+
+    /// Sets the connection of all requests.
+    pub(crate) fn with_connection(self, connection: Arc<dyn ClientConnection>) -> Self {
+        let connection = Some(connection);
+        Self { connection, ..self }
     }
 
     /// Sets the meter for all requests of one client.
@@ -165,6 +194,22 @@ impl<H: ServerHandler> TracedHandler<H> {
             trace,
             meter: meter.clone(),
             log,
+            pending: self.activity.start_request(),
+        }
+    }
+
+    /// Starts to ping a client that has completed the handshake.
+    fn start_pings(&self, context: &NotificationContext<RoleServer>) {
+        let parts = context.extensions.get::<Parts>();
+        let own = parts.and_then(|parts| parts.extensions.get::<SessionConnection>());
+        let own = own.map(|SessionConnection(connection)| Arc::clone(connection));
+        let Some(connection) = self.connection.clone().or(own) else {
+            return;
+        };
+        if let Some(policy) = lock(&self.pings).take() {
+            let activity = Arc::downgrade(&self.activity);
+            let peer = context.peer.clone();
+            tokio::spawn(ping_when_idle(activity, peer, policy, connection));
         }
     }
 }
@@ -323,6 +368,7 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
             trace,
             meter,
             log,
+            pending: _pending,
         } = self.start_span("prompts/get", None, &context);
         let name = request.name.clone();
         let served = Box::pin(self.handler.get_prompt(request, context));
@@ -344,6 +390,8 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.activity.record();
+        self.start_pings(&context);
         self.handler.on_initialized(context).await;
     }
 
@@ -352,6 +400,7 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         notification: CancelledNotificationParam,
         _context: NotificationContext<RoleServer>,
     ) {
+        self.activity.record();
         let request = notification.request_id.map(|id| id.to_string());
         let reason = notification.reason.unwrap_or_default();
         let reason: String = clean(&reason).chars().take(MAX_REASON).collect();
@@ -363,6 +412,7 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         notification: CustomNotification,
         context: NotificationContext<RoleServer>,
     ) {
+        self.activity.record();
         self.handler
             .on_custom_notification(notification, context)
             .await;

@@ -1,30 +1,18 @@
 //! Reads a file that Exa has stored, such as the results of a batch.
 
-use url::Url;
-
 use super::{OperationError, OperationExecutor};
-use exa_mcp_exa_client::{ExaError, KeyKind, root_cause};
+use exa_mcp_exa_client::{ExaError, root_cause, stored_file};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
 
 impl OperationExecutor {
-    /// Returns the text at an address from a response of Exa. No key is sent.
+    /// Returns the text at an address from a response of Exa. No key is sent, and only public hosts are read.
     pub(crate) async fn download(&self, address: &str) -> Result<String, OperationError> {
         self.check_network()?;
         let failed = |message: String| OperationError::Exa(Box::new(ExaError::upload(message)));
-        let url = Url::parse(address)
-            .map_err(|error| failed(format!("The address of the results is invalid: {error}.")))?;
-        // A test server may be on this machine, but then it is the one that all requests go to.
-        let own = self.http().config().base_url_of(KeyKind::Api);
-        let is_own = own.is_some_and(|own| own.origin() == url.origin());
-        if url.scheme() != "https" && !is_own {
-            return Err(failed(
-                "The address of the results is not an https URL.".to_owned(),
-            ));
-        }
-        let client = self.http().client();
-        let client = client.map_err(|error| OperationError::Exa(Box::new(error)))?;
+        let (client, url) = stored_file(self.http(), address)
+            .map_err(|error| failed(format!("The results cannot be read: {}.", error.message)))?;
         let lost = |error: reqwest::Error| {
             failed(format!(
                 "The results cannot be read: {}.",

@@ -1,6 +1,7 @@
 //! Runs tool calls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::call::{Action, ToolCall};
 use super::context::ToolContext;
@@ -78,6 +79,15 @@ impl ToolExecutor {
     pub(crate) fn with_task_limits(self, task_limits: TaskLimits) -> Self {
         Self {
             task_limits,
+            ..self
+        }
+    }
+
+    /// Sets how often subscribed websets are polled, if they are.
+    #[must_use]
+    pub(crate) fn with_poll_interval(self, poll_interval: Option<Duration>) -> Self {
+        Self {
+            resources: self.resources.with_poll_interval(poll_interval),
             ..self
         }
     }

@@ -22,8 +22,14 @@ pub enum ResourceEvent {
     Lagged,
 }
 
-/// The resources that a client watches, by URI as the client wrote it.
-pub(crate) type WatchedUris = HashMap<String, ResourceUri>;
+/// What a client watches.
+#[derive(Default)]
+pub(crate) struct Watched {
+    /// Whether it wants to know that the list has changed.
+    pub(crate) list: bool,
+    /// The resources, by URI as the client wrote it.
+    pub(crate) uris: HashMap<String, ResourceUri>,
+}
 
 /// Subscriptions by owner. Clones share their state.
 #[derive(Clone, Default)]
@@ -165,18 +171,12 @@ impl Subscription {
         }
     }
 
-    /// Ignores changes of the list from now on.
-    pub(super) fn ignore_lists(&self) {
+    /// Limits the events to these, those that are pending included.
+    pub(super) fn watch_only(&self, watched: Arc<Mutex<Watched>>) {
         let mut state = lock(&self.mailbox.state);
-        state.ignores_lists = true;
-        state
-            .waiting
-            .retain(|event| *event != ResourceEvent::ListChanged);
-    }
-
-    /// Limits the events to these resources.
-    pub(super) fn watch_only(&self, watched: Arc<Mutex<WatchedUris>>) {
-        lock(&self.mailbox.state).watched = Some(watched);
+        state.watched = Some(watched);
+        let pending = std::mem::take(&mut state.waiting);
+        state.waiting = pending.into_iter().filter(|e| state.wants(e)).collect();
     }
 }
 
@@ -201,10 +201,8 @@ struct Mailbox {
 #[derive(Default)]
 struct MailboxState {
     waiting: VecDeque<ResourceEvent>,
-    /// Changes of the list are of no interest.
-    ignores_lists: bool,
-    /// The only resources of interest, if not all are.
-    watched: Option<Arc<Mutex<WatchedUris>>>,
+    /// What is of interest, if not everything is.
+    watched: Option<Arc<Mutex<Watched>>>,
 }
 
 impl Mailbox {
@@ -219,7 +217,7 @@ impl Mailbox {
         }
         if state.waiting.len() >= MAX_PENDING {
             state.waiting.clear();
-            if !state.ignores_lists {
+            if state.wants(&ResourceEvent::ListChanged) {
                 state.waiting.push_back(ResourceEvent::ListChanged);
             }
             state.waiting.push_back(ResourceEvent::Lagged);
@@ -234,18 +232,16 @@ impl Mailbox {
 
 impl MailboxState {
     fn wants(&self, event: &ResourceEvent) -> bool {
-        match event {
-            ResourceEvent::ListChanged => !self.ignores_lists,
-            ResourceEvent::Updated(changed) => self.watches(|address| address.is_within(changed)),
-            ResourceEvent::Lagged => self.watches(|_| true),
-        }
-    }
-
-    fn watches(&self, which: impl Fn(&ResourceUri) -> bool) -> bool {
         let Some(watched) = &self.watched else {
             return true;
         };
-        lock(watched).values().any(which)
+        let watched = lock(watched);
+        let mut uris = watched.uris.values();
+        match event {
+            ResourceEvent::ListChanged => watched.list,
+            ResourceEvent::Updated(changed) => uris.any(|address| address.is_within(changed)),
+            ResourceEvent::Lagged => !watched.uris.is_empty(),
+        }
     }
 }
 
@@ -262,12 +258,13 @@ mod tests {
         ResourceEvent::Updated(ResourceUri::Webset(name.to_owned()))
     }
 
-    fn watching(names: &[&str]) -> Arc<Mutex<WatchedUris>> {
-        let watched = names.iter().map(|name| {
+    fn watching(names: &[&str]) -> Arc<Mutex<Watched>> {
+        let uris = names.iter().map(|name| {
             let address = ResourceUri::Webset((*name).to_owned());
             (address.to_string(), address)
         });
-        Arc::new(Mutex::new(watched.collect()))
+        let (list, uris) = (false, uris.collect());
+        Arc::new(Mutex::new(Watched { list, uris }))
     }
 
     #[tokio::test]
@@ -339,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn delivers_list_changes_once_until_they_are_ignored() {
+    async fn delivers_list_changes_once_while_they_are_wanted() {
         let watchers = Watchers::default();
         let ann = Identity::user("ann");
         let subscription = watchers.subscribe(&ann);
@@ -350,10 +347,14 @@ mod tests {
             "the event is already pending"
         );
         assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
-        subscription.ignore_lists();
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 1);
+        let watched = watching(&[]);
+        subscription.watch_only(Arc::clone(&watched));
         assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 0);
         let quiet = timeout(Duration::from_millis(5), subscription.next());
-        assert!(quiet.await.is_err());
+        assert!(quiet.await.is_err(), "the pending event is dropped too");
+        lock(&watched).list = true;
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 1);
     }
 
     #[tokio::test]

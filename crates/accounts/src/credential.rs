@@ -40,6 +40,11 @@ impl Credential {
         self.directory.validity(&self.digest, &self.owner, now())
     }
 
+    /// Returns whether it is valid now.
+    pub fn is_valid(&self) -> bool {
+        self.validity().is_ok()
+    }
+
     /// Waits until it is invalid and returns why.
     pub async fn wait_until_invalid(&self) -> AuthError {
         let mut changes = self.changes.subscribe();
@@ -111,7 +116,12 @@ mod tests {
             self.directory.apply(&record);
             let token = self.directory.authenticate(Some(presented), HERE).unwrap();
             let credential = Credential::new(&self.directory, &token, presented);
-            let waiting = tokio::spawn(async move { credential.wait_until_invalid().await });
+            assert!(credential.is_valid());
+            let waiting = tokio::spawn(async move {
+                let reason = credential.wait_until_invalid().await;
+                assert!(!credential.is_valid());
+                reason
+            });
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert!(!waiting.is_finished());
             waiting

@@ -66,7 +66,7 @@ impl ApiKey {
         text.replace(&self.text, REDACTED)
     }
 
-    /// Replaces the key in every string of a response.
+    /// Replaces the key in every string and every name of a response.
     ///
     /// Does nothing for a key that is so short that it could be an ordinary word; no real key is.
     #[must_use]
@@ -107,7 +107,13 @@ impl ApiKey {
         match value {
             Value::String(text) if text.contains(&self.text) => *text = self.redact(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_in(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_in(field)),
+            Value::Object(fields) => {
+                if fields.keys().any(|name| name.contains(&self.text)) {
+                    let named = std::mem::take(fields).into_iter();
+                    *fields = named.map(|(name, it)| (self.redact(&name), it)).collect();
+                }
+                fields.values_mut().for_each(|field| self.redact_in(field));
+            }
             _ => {}
         }
     }
@@ -140,6 +146,8 @@ impl fmt::Debug for ApiKey {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -173,5 +181,13 @@ mod tests {
     fn redacts_every_occurrence() {
         let key = ApiKey::new("ab1").unwrap();
         assert_eq!(key.redact("ab1 xab1y ab"), "[redacted] x[redacted]y ab");
+    }
+
+    #[test]
+    fn redacts_names_and_values_of_fields() {
+        let key = ApiKey::new("secret-key-1").unwrap();
+        let value = json!({"a": {"x-secret-key-1": ["secret-key-1", {"secret-key-1": 1}]}, "b": 2});
+        let redacted = json!({"a": {"x-[redacted]": ["[redacted]", {"[redacted]": 1}]}, "b": 2});
+        assert_eq!(key.redact_json(value), redacted);
     }
 }

@@ -107,6 +107,6 @@ pub use transport_error::root_cause;
 #[doc(hidden)]
 pub use typed::macro_support;
 pub use typed::{AsJson, Entries, EntriesIter, List, ListIter, View};
-pub use upload::{UploadRequest, upload};
+pub use upload::{UploadRequest, stored_file, upload};
 
 pub use exa_mcp_model::KeyKind;

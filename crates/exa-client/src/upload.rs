@@ -53,12 +53,7 @@ pub async fn upload<S>(
 where
     S: Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
 {
-    let target = Target::new(http, upload.address).map_err(|reason| failed(reason, None))?;
-    let client = if target.is_api_host {
-        http.client()?.clone()
-    } else {
-        http.public_client(target.url.host_str().unwrap_or_default())?
-    };
+    let (client, url) = stored_file(http, upload.address)?;
     let mut backoff = Backoff::new(&http.config().retry);
     let mut attempts = 0;
     loop {
@@ -66,7 +61,7 @@ where
         let Some(stream) = content() else {
             return Err(failed("its content can no longer be read".to_owned(), None));
         };
-        let mut request = Request::new(Method::PUT, target.url.clone());
+        let mut request = Request::new(Method::PUT, url.clone());
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(upload.content_type));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(upload.size));
@@ -88,6 +83,21 @@ where
             None => return Err(error),
         }
     }
+}
+
+/// Returns a client for a file that a response refers to, and its URL. The client follows no redirect and connects to
+/// public hosts only, or to the host of the API itself if the operator configured one.
+///
+/// # Errors
+/// The URL is not acceptable, or the client cannot be created. The message is a clause without the URL.
+pub fn stored_file(http: &ExaHttp, address: &str) -> Result<(Client, Url), ExaError> {
+    let target = Target::new(http, address).map_err(|reason| failed(reason, None))?;
+    let client = if target.is_api_host {
+        http.client()?.clone()
+    } else {
+        http.public_client(target.url.host_str().unwrap_or_default())?
+    };
+    Ok((client, target.url))
 }
 
 async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Effect)> {
@@ -141,7 +151,7 @@ fn timeout(size: u64) -> Duration {
     MIN_TIMEOUT + Duration::from_secs(size / MIN_BYTES_PER_SECOND)
 }
 
-/// The destination of an upload.
+/// The address of a stored file.
 #[derive(Debug)]
 struct Target {
     url: Url,

@@ -4,6 +4,7 @@
 
 mod capabilities;
 mod multi_round_trip;
+mod peer;
 mod request_state;
 mod roots;
 mod session;
@@ -20,6 +21,7 @@ use rmcp::{
 
 pub(super) use capabilities::ClientFeatures;
 pub(super) use multi_round_trip::RoundOutcome;
+pub(super) use peer::{ClientPeer, Readiness};
 pub(crate) use request_state::set_shared_state_key;
 pub(super) use roots::KnownRoots;
 pub(super) use session::{TaskInputOutcome, notify_url_completed, request_for_task};
@@ -49,6 +51,11 @@ impl InputTimeouts {
             person: or(300),
             client: or(20),
         }
+    }
+
+    /// Returns the timeout of a ping.
+    pub(super) fn for_ping(&self) -> Duration {
+        self.client
     }
 
     /// Returns the timeout of a request.
@@ -87,7 +94,7 @@ pub(super) enum InputChannel {
 
 /// Returns the client of a call, and the channel for its input requests.
 pub(super) fn open_channel(
-    context: &RequestContext<RoleServer>,
+    (context, peer): (&RequestContext<RoleServer>, ClientPeer),
     protocol: &McpVersion,
     roots: &KnownRoots,
     timeouts: InputTimeouts,
@@ -108,7 +115,7 @@ pub(super) fn open_channel(
         return Ok((ClientHandle::non_interactive(), InputChannel::None));
     }
     let roots = roots.with_change_notifications(features.roots_changes);
-    let (client, messenger) = session::open(capabilities, roots, context.peer.clone(), timeouts);
+    let (client, messenger) = session::open(capabilities, roots, peer, timeouts);
     Ok((ClientHandle::new(client), InputChannel::Session(messenger)))
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::super::progress::related_task_meta;
+use super::peer::ClientPeer;
 use super::roots::KnownRoots;
 use super::{InputTimeouts, wire};
 use crate::operations::client::{
@@ -44,7 +45,7 @@ enum OutgoingMessage {
 /// knows to which of them a message belongs.
 pub(in super::super) struct SessionMessenger {
     messages: mpsc::UnboundedReceiver<OutgoingMessage>,
-    peer: Peer<RoleServer>,
+    peer: ClientPeer,
     timeouts: InputTimeouts,
 }
 
@@ -52,7 +53,7 @@ pub(in super::super) struct SessionMessenger {
 pub(super) fn open(
     capabilities: ClientCapabilities,
     roots: KnownRoots,
-    peer: Peer<RoleServer>,
+    peer: ClientPeer,
     timeouts: InputTimeouts,
 ) -> (SessionClient, SessionMessenger) {
     let (sender, messages) = mpsc::unbounded_channel();
@@ -128,9 +129,19 @@ impl SessionMessenger {
         &self,
         request: InputRequest,
         sender: oneshot::Sender<Result<InputResponse, InputError>>,
-        call: Pin<&mut impl Future<Output = T>>,
+        mut call: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
-        let mut handle = match send(&self.peer, &request, None).await {
+        let timeout = self.timeouts.for_request(&request);
+        let peer = tokio::select! {
+            biased;
+            peer = self.peer.when_ready() => peer,
+            () = sleep(timeout) => {
+                let _ = sender.send(Err(InputError::TimedOut));
+                return None;
+            }
+            outcome = call.as_mut() => return Some(outcome),
+        };
+        let mut handle = match send(peer, &request, None).await {
             Ok(handle) => handle,
             Err(error) => {
                 let _ = sender.send(Err(input_error(&error)));
@@ -146,7 +157,7 @@ impl SessionMessenger {
                     result.and_then(|result| wire::parse_response(&request, &to_value(result)));
                 (response, None)
             }
-            () = sleep(self.timeouts.for_request(&request)) => {
+            () = sleep(timeout) => {
                 withdraw(handle, "no response in time").await;
                 (Err(InputError::TimedOut), None)
             }
@@ -173,12 +184,20 @@ pub(in super::super) enum TaskInputOutcome {
 /// Sends an input request of a task, within a request that waits for the result of the task. Withdraws it when
 /// `obsolete` completes.
 pub(in super::super) async fn request_for_task(
-    peer: &Peer<RoleServer>,
+    peer: &ClientPeer,
     request: &InputRequest,
     task: &str,
     timeouts: InputTimeouts,
     obsolete: impl Future<Output = ()>,
 ) -> TaskInputOutcome {
+    let timeout = timeouts.for_request(request);
+    let mut obsolete = pin!(obsolete);
+    let peer = tokio::select! {
+        biased;
+        peer = peer.when_ready() => peer,
+        () = &mut obsolete => return TaskInputOutcome::Withdrawn,
+        () = sleep(timeout) => return TaskInputOutcome::Answered(Err(InputError::TimedOut)),
+    };
     let handle = send(peer, request, Some(task)).await;
     let mut handle = match handle {
         Ok(handle) => handle,
@@ -187,11 +206,11 @@ pub(in super::super) async fn request_for_task(
     tokio::select! {
         biased;
         result = &mut handle.rx => outcome(result.unwrap_or(Err(ServiceError::TransportClosed))),
-        () = obsolete => {
+        () = &mut obsolete => {
             withdraw(handle, "the response is no longer needed").await;
             TaskInputOutcome::Withdrawn
         }
-        () = sleep(timeouts.for_request(request)) => {
+        () = sleep(timeout) => {
             withdraw(handle, "no response in time").await;
             TaskInputOutcome::Answered(Err(InputError::TimedOut))
         }
@@ -227,7 +246,10 @@ async fn send(
 }
 
 /// Notifies a client of 2025-11-25 that the purpose of a page is fulfilled.
-pub(in super::super) async fn notify_url_completed(peer: &Peer<RoleServer>, id: String) {
+pub(in super::super) async fn notify_url_completed(peer: &ClientPeer, id: String) {
+    let Some(peer) = peer.if_ready() else {
+        return;
+    };
     let params = json!({"elicitationId": id});
     let notification = CustomNotification::new("notifications/elicitation/complete", Some(params));
     // A closed connection is not an error here.

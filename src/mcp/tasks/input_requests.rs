@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use rmcp::{Peer, RoleServer};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::client;
+use super::super::client::{self, ClientPeer};
 use super::input::RawResponse;
 use super::input_responses::InputExchange;
 use super::run::notify_status;
@@ -26,7 +25,7 @@ pub(super) struct TaskClient<T: Tools> {
     /// The deadline for responses.
     pub(super) deadline: Instant,
     /// Notified when the task starts and stops waiting.
-    pub(super) peer: Option<Peer<RoleServer>>,
+    pub(super) peer: Option<ClientPeer>,
 }
 
 impl<T: Tools> Clone for TaskClient<T> {

@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::super::client::{self, ClientFeatures, InputTimeouts, TaskInputOutcome};
+use super::super::client::{self, ClientFeatures, ClientPeer, InputTimeouts, TaskInputOutcome};
 use super::super::version::McpVersion;
 use super::input::RawResponse;
 use super::{LiveState, TaskRecord, Tasks, Tools, store_error};
@@ -83,7 +83,7 @@ impl<T: Tools> InputExchange<'_, T> {
         &self,
         owner: &Identity,
         id: &str,
-        context: &RequestContext<RoleServer>,
+        (context, client): (&RequestContext<RoleServer>, &ClientPeer),
     ) -> Result<TaskRecord, ErrorData> {
         let protocol = McpVersion::new(context.protocol_version());
         let capabilities = ClientFeatures::from_request(context, &protocol).capabilities();
@@ -98,7 +98,8 @@ impl<T: Tools> InputExchange<'_, T> {
             drop(record);
             match unsent {
                 Some((key, request, _active)) => {
-                    let sent = self.send_request(owner, id, &key, &request, context);
+                    let client = (context, client);
+                    let sent = self.send_request(owner, id, &key, &request, client);
                     Box::pin(sent).await?;
                 }
                 None => tokio::select! {
@@ -116,7 +117,7 @@ impl<T: Tools> InputExchange<'_, T> {
         id: &str,
         key: &str,
         request: &InputRequest,
-        context: &RequestContext<RoleServer>,
+        (context, client): (&RequestContext<RoleServer>, &ClientPeer),
     ) -> Result<(), ErrorData> {
         let timeouts = InputTimeouts::new(self.tasks.tools.input_timeout());
         let obsolete = async {
@@ -125,7 +126,7 @@ impl<T: Tools> InputExchange<'_, T> {
                 () = context.ct.cancelled() => {}
             }
         };
-        match client::request_for_task(&context.peer, request, id, timeouts, obsolete).await {
+        match client::request_for_task(client, request, id, timeouts, obsolete).await {
             TaskInputOutcome::Answered(response) => {
                 let responses = [(key.to_owned(), response)];
                 self.respond(owner, id, responses)

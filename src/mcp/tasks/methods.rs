@@ -7,6 +7,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use super::super::client::ClientPeer;
 use super::super::errors::unknown_method;
 use super::super::progress::related_task_meta;
 use super::input_responses::InputExchange;
@@ -49,12 +50,21 @@ impl TaskMethod {
 pub(in super::super) struct TaskMethods<'a, T> {
     tasks: &'a Tasks<T>,
     owner: &'a Identity,
+    client: ClientPeer,
 }
 
 impl<'a, T: Tools> TaskMethods<'a, T> {
     /// Creates the methods for the tasks of an owner.
-    pub(in super::super) fn new(tasks: &'a Tasks<T>, owner: &'a Identity) -> Self {
-        Self { tasks, owner }
+    pub(in super::super) fn new(
+        tasks: &'a Tasks<T>,
+        owner: &'a Identity,
+        client: ClientPeer,
+    ) -> Self {
+        Self {
+            tasks,
+            owner,
+            client,
+        }
     }
 
     /// Handles a method of 2025-11-25.
@@ -80,14 +90,14 @@ impl<'a, T: Tools> TaskMethods<'a, T> {
             TaskMethod::Result => {
                 let exchange = InputExchange { tasks: self.tasks };
                 let record = exchange
-                    .wait_until_finished(self.owner, id()?, context)
+                    .wait_until_finished(self.owner, id()?, (context, &self.client))
                     .await?;
                 result(&record)?
             }
             TaskMethod::List => self.list(&params).await?,
             TaskMethod::Cancel => {
                 let record = self.tasks.cancel(self.owner, id()?).await?;
-                notify_status(&context.peer, &record).await;
+                notify_status(&self.client, &record).await;
                 record.legacy()
             }
         };

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::{
-    Peer, RoleServer,
-    model::{CustomNotification, ErrorData, JsonObject, ServerNotification, TaskStatus},
-};
+use rmcp::model::{CustomNotification, ErrorData, JsonObject, ServerNotification, TaskStatus};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::super::client::ClientPeer;
 use super::super::progress::ProgressForwarder;
 use super::super::scope;
 use super::super::version::McpVersion;
@@ -31,7 +29,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// The client that observes a task, as long as it is connected.
 pub(in super::super) struct TaskObserver {
-    pub(in super::super) peer: Option<Peer<RoleServer>>,
+    pub(in super::super) peer: Option<ClientPeer>,
     pub(in super::super) progress: ProgressReporter,
     pub(in super::super) forwarder: ProgressForwarder,
     /// A client that remembers earlier input.
@@ -140,7 +138,7 @@ impl<T: Tools> TaskRun<T> {
         tools: T,
         (record, call, attempt): (TaskRecord, T::Call, TaskAttempt),
         progress: ProgressReporter,
-        (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
+        (known, peer): (ClientHandle, Option<ClientPeer>),
     ) -> TaskEnd {
         let (now, remaining) = (Instant::now(), record.remaining());
         let worker = Arc::new(TaskWorker::new(
@@ -289,7 +287,10 @@ fn store_full() -> ErrorData {
 }
 
 /// Notifies a client of 2025-11-25 that a task changed.
-pub(super) async fn notify_status(peer: &Peer<RoleServer>, record: &TaskRecord) {
+pub(super) async fn notify_status(peer: &ClientPeer, record: &TaskRecord) {
+    let Some(peer) = peer.if_ready() else {
+        return;
+    };
     let notification = CustomNotification::new("notifications/tasks/status", Some(record.legacy()));
     let _ = peer
         .send_notification(ServerNotification::CustomNotification(notification))

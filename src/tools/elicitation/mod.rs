@@ -20,13 +20,15 @@ use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
 use exa_mcp_model::{KeyKind, Operation};
 
-/// When and how clients are prompted.
+/// When and how clients are asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PromptPolicy {
     /// Deletions need the consent of the user, if the client supports forms.
     pub confirm_deletes: bool,
     /// How long to wait for a reply, if not the default.
     pub timeout: Option<Duration>,
+    /// How long a client is idle before it is pinged, if it is.
+    pub ping_interval: Option<Duration>,
 }
 
 /// Requests the key and the confirmation that a call needs.

@@ -4,12 +4,14 @@
 
 mod completion;
 mod listing;
+mod polling;
 mod reader;
 mod replication;
 mod watch;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -17,6 +19,8 @@ use tokio::sync::broadcast;
 pub(crate) use completion::CompletionCandidate;
 use completion::{Completer, RecentWebsets};
 pub(crate) use listing::{ResourceEntry, ResourcePage, ResourceTemplate};
+use polling::Polls;
+pub(crate) use polling::{PollGuard, Subscriber};
 use reader::Reader;
 pub(crate) use reader::{ReadError, ResourceContent};
 pub(crate) use watch::{PendingWatch, ResourceWatch};
@@ -48,6 +52,8 @@ pub struct Resources {
     notes: Option<Notes>,
     /// Whether websets are enabled.
     websets: bool,
+    /// How often subscribed websets are polled, if they are.
+    poll_interval: Option<Duration>,
 }
 
 struct SharedResources {
@@ -55,6 +61,7 @@ struct SharedResources {
     /// Changes for replication to other servers. In an `Arc`, because the channel allocates its whole capacity.
     changes: broadcast::Sender<Arc<ResourceChange>>,
     recent_websets: RecentWebsets,
+    polls: Polls,
 }
 
 impl SharedResources {
@@ -92,10 +99,20 @@ impl Resources {
                 results,
                 changes: broadcast::channel(MAX_PENDING_CHANGES).0,
                 recent_websets: RecentWebsets::default(),
+                polls: Polls::default(),
             }),
             executor,
             notes,
             websets,
+            poll_interval: None,
+        }
+    }
+
+    /// Returns the resources that poll subscribed websets at this interval.
+    pub(super) fn with_poll_interval(self, poll_interval: Option<Duration>) -> Self {
+        Self {
+            poll_interval,
+            ..self
         }
     }
 

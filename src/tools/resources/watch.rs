@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::ResourceEvent;
 use crate::tools::ResultCache;
-use crate::tools::watchers::{PendingSubscription, Subscription, WatchedUris};
+use crate::tools::watchers::{PendingSubscription, Subscription, Watched};
 use exa_mcp_model::Identity;
 
 /// The minimum time between two checks for expired results.
@@ -75,14 +75,9 @@ impl ResourceWatch {
         }
     }
 
-    /// Limits the events to these resources.
-    pub(crate) fn watch_only(&self, watched: Arc<Mutex<WatchedUris>>) {
+    /// Limits the events to these, those that are pending included.
+    pub(crate) fn watch_only(&self, watched: Arc<Mutex<Watched>>) {
         self.subscription.watch_only(watched);
-    }
-
-    /// Ignores changes of the list from now on.
-    pub(crate) fn ignore_lists(&self) {
-        self.subscription.ignore_lists();
     }
 
     /// Makes the cache evict expired results, and schedules the next check.

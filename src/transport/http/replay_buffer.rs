@@ -141,6 +141,12 @@ impl ReplayBuffer {
         (Arc::clone(&streams.standalone), log)
     }
 
+    /// Returns the standalone stream of a session, if a client has listened to it.
+    pub(super) fn open_standalone(&self, session: &SessionId) -> Option<Arc<StandaloneStream>> {
+        let state = lock(&self.state);
+        state.sessions.get(session)?.standalone.get().cloned()
+    }
+
     /// Returns the position after an event, or `None` if the session no longer has the event.
     pub(super) fn find(&self, session: &SessionId, event_id: &str) -> Option<ReplayPosition> {
         let stream = {

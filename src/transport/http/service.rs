@@ -1,7 +1,7 @@
 //! Connects rmcp's Streamable HTTP service to the HTTP server.
 
 use std::collections::BTreeMap;
-use std::future::{Future, pending, ready};
+use std::future::{Future, ready};
 use std::io;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{
     Sessions,
 };
 use crate::mcp::request::SharedSessions;
-use crate::mcp::{HandlerFactory, TracedHandler};
+use crate::mcp::{ClientConnection, HandlerFactory, TracedHandler};
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::Backlog;
 use crate::transport::connection::serve_lines;
@@ -93,7 +93,8 @@ impl<R: HandlerFactory> RmcpService<R> {
     ) -> Self {
         let maker = handlers.clone();
         let handler = move || -> io::Result<TracedHandler<R::Handler>> {
-            Ok(TracedHandler::http(maker.handler()))
+            let handler = TracedHandler::http(maker.handler());
+            Ok(handler.with_pings(maker.ping_policy()))
         };
         // Hosts, origins and sizes are checked before rmcp sees a request.
         let mut settings = StreamableHttpServerConfig::default()
@@ -113,6 +114,19 @@ impl<R: HandlerFactory> RmcpService<R> {
             shared,
             handlers,
         }
+    }
+}
+
+/// The stream of a client of the legacy HTTP+SSE transport.
+struct SseStream(CancellationToken);
+
+impl ClientConnection for SseStream {
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn close(&self) {
+        self.0.cancel();
     }
 }
 
@@ -136,6 +150,9 @@ impl<R: HandlerFactory> McpBackend for RmcpService<R> {
         let handler = TracedHandler::http(self.handlers.handler_for(&requester));
         let handler = handler.with_session(requester.owner, session);
         let handler = handler.with_meter(requester.meter);
+        let handler = handler.with_pings(self.handlers.ping_policy());
+        let end = CancellationToken::new();
+        let handler = handler.with_connection(Arc::new(SseStream(end.clone())));
         let (input, output) = tokio::io::split(stream);
         async move {
             // The other end of the stream observes the result.
@@ -145,7 +162,7 @@ impl<R: HandlerFactory> McpBackend for RmcpService<R> {
                 output,
                 backlog,
                 |_| {},
-                pending(),
+                end.cancelled_owned(),
                 ready(()),
             );
             let _ = serve.await;

@@ -75,7 +75,7 @@ pub(super) async fn send_request(
             if !is_complete && let Some(replay) = &sessions.shared_replay {
                 let owner = sessions.owner(&session);
                 if let Some(owner) = owner {
-                    replay.publish(&owner, &session, id, stream);
+                    replay.publish(&owner, &session, id, stream).await;
                 }
             }
             response

@@ -67,12 +67,17 @@ fn replayed_requests(delta: SessionDelta) -> impl Iterator<Item = (&'static str,
     let subscribe = subscribe.map(|uri| ("resources/subscribe", json!({"uri": uri})));
     let unsubscribe = delta.unsubscribe.into_iter();
     let unsubscribe = unsubscribe.map(|uri| ("resources/unsubscribe", json!({"uri": uri})));
-    level.chain(subscribe).chain(unsubscribe)
+    let list = delta.list.then(|| ("resources/list", json!({})));
+    level.chain(subscribe).chain(unsubscribe).chain(list)
 }
 
 impl SharedSubscriptions for Sessions {
     fn record<'a>(&'a self, session: &'a str, uri: &'a str, subscribed: bool) -> BoxFuture<'a, ()> {
         Box::pin(self.record_subscription(session, uri, subscribed))
+    }
+
+    fn record_list<'a>(&'a self, session: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.record_listing(session))
     }
 }
 

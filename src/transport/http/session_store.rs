@@ -49,6 +49,9 @@ pub(super) struct StoredSession {
         skip_serializing_if = "BTreeSet::is_empty"
     )]
     pub(super) subscriptions: BTreeSet<String>,
+    /// Whether the client has listed resources.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) listed: bool,
 }
 
 impl DocumentFormat for StoredSession {
@@ -243,6 +246,7 @@ mod tests {
             initialize_params: serde_json::from_value(initialize_params).unwrap(),
             level: Some("info".to_owned()),
             subscriptions: BTreeSet::from(["exa://x".to_owned()]),
+            listed: false,
         };
         let text = concat!(
             r#"{"v":1,"owner":"user:ann","version":"2025-06-18","introduction":{"#,
@@ -253,6 +257,10 @@ mod tests {
         let before = text.replacen(r#""v":1,"#, "", 1);
         let read: StoredSession = format::decode(&before).unwrap();
         assert_eq!(format::encode(&read), text);
+        let listed = text.replace("]}", r#"],"listed":true}"#);
+        let read: StoredSession = format::decode(&listed).unwrap();
+        assert!(read.listed);
+        assert_eq!(format::encode(&read), listed);
         let message = SessionChanged {
             session: "s".to_owned(),
         };

@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
@@ -33,6 +33,7 @@ use super::replay_buffer::ReplayBuffer;
 use super::session_store::SharedSessionStore;
 use super::shared_replay::SharedReplay;
 use super::standalone_stream::StandaloneStream;
+use crate::mcp::ClientConnection;
 use crate::transport::compat;
 use exa_mcp_accounts::Requester;
 use exa_mcp_model::{Identity, lock};
@@ -325,6 +326,39 @@ impl Sessions {
         let session = Session::new(requester.owner, version, requester.guest_address);
         // A session from another server is already registered.
         self.table().insert(id.clone(), session);
+    }
+}
+
+/// The standalone stream of a session.
+pub(super) struct SessionStream {
+    sessions: Weak<Sessions>,
+    id: SessionId,
+}
+
+impl SessionStream {
+    /// Returns the stream of a session. It may be at another server if there are several, so that nothing is known
+    /// about it here.
+    pub(super) fn new(sessions: &Arc<Sessions>, id: &str) -> Option<Self> {
+        (!sessions.are_shared()).then(|| Self {
+            sessions: Arc::downgrade(sessions),
+            id: SessionId::from(id),
+        })
+    }
+
+    fn stream(&self) -> Option<Arc<StandaloneStream>> {
+        self.sessions.upgrade()?.replay.open_standalone(&self.id)
+    }
+}
+
+impl ClientConnection for SessionStream {
+    fn is_open(&self) -> bool {
+        self.stream().is_some_and(|stream| stream.is_open())
+    }
+
+    fn close(&self) {
+        if let Some(stream) = self.stream() {
+            stream.close();
+        }
     }
 }
 

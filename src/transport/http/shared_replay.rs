@@ -12,7 +12,7 @@ use rmcp::model::{ErrorData, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::request_stream::RequestStream;
 use super::session_store::storage_owner;
@@ -30,6 +30,10 @@ const COMPLETED_TTL: Duration = Duration::from_secs(60);
 /// How long the record of a running request is valid, and how often it is renewed.
 const RUNNING_TTL: Duration = Duration::from_secs(20);
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long a response is held back until its stream is recorded: a client may lose the connection right after the first
+/// event.
+const RECORD_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How often to check whether a request has completed on another server.
 const POLL_INTERVAL: Duration = Duration::from_millis(400);
@@ -64,8 +68,9 @@ impl SharedReplay {
         store.is_remote().then_some(Self(store))
     }
 
-    /// Records a stream for other servers, now and when it has ended.
-    pub(super) fn publish(
+    /// Records a stream for other servers, now and when it has ended. Returns when it can be resumed there, or when the
+    /// store is slow.
+    pub(super) async fn publish(
         &self,
         owner: &Identity,
         session: &SessionId,
@@ -74,7 +79,9 @@ impl SharedReplay {
     ) {
         let replay = self.clone();
         let key = document_key(owner, session, &stream.id());
+        let (recorded, is_recorded) = oneshot::channel::<()>();
         tokio::spawn(async move {
+            let mut recorded = Some(recorded);
             let mut shared = SharedStream {
                 format: FORMAT,
                 request,
@@ -83,6 +90,7 @@ impl SharedReplay {
             loop {
                 // Without the store the client can only resume on this server.
                 let _ = replay.put(&key, &shared).await;
+                drop(recorded.take());
                 if tokio::time::timeout(RENEWAL_INTERVAL, stream.wait_until_ended())
                     .await
                     .is_ok()
@@ -100,6 +108,8 @@ impl SharedReplay {
             shared.events = Some(events.collect());
             let _ = replay.put(&key, &shared).await;
         });
+        // The sender is dropped without a value.
+        let _ = tokio::time::timeout(RECORD_TIMEOUT, is_recorded).await;
     }
 
     async fn put(&self, key: &DocumentKey, stream: &SharedStream) -> Result<(), StoreError> {

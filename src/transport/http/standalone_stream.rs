@@ -59,6 +59,17 @@ impl StandaloneStream {
         stream
     }
 
+    /// Returns whether a connection is open.
+    pub(super) fn is_open(&self) -> bool {
+        !lock(&self.state).connections.is_empty()
+    }
+
+    /// Closes all connections.
+    pub(super) fn close(&self) {
+        lock(&self.state).connections.clear();
+        self.changed.notify_waiters();
+    }
+
     /// Opens a connection that continues after an event. An unknown event number is ignored.
     pub(super) fn listen(self: &Arc<Self>, after: Option<u64>) -> StandaloneEvents {
         let mut state = lock(&self.state);

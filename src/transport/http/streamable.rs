@@ -23,13 +23,13 @@ use super::message_check::{self, MessageBody, MessageRejection};
 use super::request_ids::RequestIdGuard;
 use super::response::{AcceptedFormat, McpResponse, convert, extract_response};
 use super::session_requests;
-use super::sessions::SessionError;
+use super::sessions::{SessionError, SessionStream};
 use super::state::HttpState;
 use crate::http_response::{
     HttpRejection, bad_request, denied, empty_response, error_response, error_without_id,
     json_response, limit_error, limit_exceeded,
 };
-use crate::mcp::request::SESSION_HEADER;
+use crate::mcp::request::{SESSION_HEADER, SessionConnection};
 use crate::telemetry::logging;
 use exa_mcp_accounts::{Credential, daily};
 use exa_mcp_model::LimitExceeded;
@@ -272,6 +272,11 @@ async fn forward<M: McpBackend>(
         (MessageBody::Decoded(..), None) => Bytes::new(),
         (MessageBody::Json(body), _) => body,
     };
+    let session = admitted.session.as_ref();
+    if let Some(stream) = session.and_then(|(id, _)| SessionStream::new(&state.sessions, id)) {
+        let connection = SessionConnection(Arc::new(stream));
+        parts.extensions.insert(connection);
+    }
     let both = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, both);
     let json = HeaderValue::from_static("application/json");

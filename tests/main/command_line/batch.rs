@@ -59,6 +59,33 @@ fn exa_runs_a_remote_batch() {
     assert!(found[1]["response"]["results"].is_array(), "{}", found[1]);
 }
 
+/// The address of the results comes from a response, so it must not lead into the network of the user.
+#[test]
+fn results_of_a_remote_batch_are_read_from_public_hosts_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(&file, "{\"query\": \"a\"}\n").expect("a file");
+    let path = file.display().to_string();
+    for (address, reason) in [
+        ("https://10.0.0.1/results", "not a public host"),
+        ("https://[::ffff:169.254.169.254]/", "not a public host"),
+        (
+            "https://me:secret@127.0.0.1/results",
+            "user name or password",
+        ),
+        ("http://storage.example/results", "not an https address"),
+        ("file:///etc/passwd", "not an https address"),
+    ] {
+        let batch =
+            json!({"id": "b1", "object": "batch", "status": "completed", "resultsUrl": address});
+        let server = Recorder::always(Response::json(200, &batch));
+        let program = Program::new(["batch", "run", &path, "--remote"]);
+        let output = program.env("EXA_BASE_URL", &server.url()).run();
+        assert_eq!(output.code, Some(1), "{output:#?}");
+        assert!(output.stderr.contains(reason), "{address}: {output:#?}");
+    }
+}
+
 /// A killed run is continued: no finished call is made again.
 #[test]
 fn killed_run_is_continued() {

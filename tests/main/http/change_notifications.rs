@@ -245,6 +245,34 @@ fn session_subscriptions_are_shared_between_replicas() {
     assert_eq!(response.status, 404);
 }
 
+/// A client that lists resources at one server is notified by the server that has its stream.
+#[test]
+fn interest_in_the_list_is_shared_between_replicas() {
+    let replicas = replicas(3);
+    let [first, second, third] = replicas.servers.as_slice() else {
+        unreachable!("three servers");
+    };
+    let token = bearer("a-token");
+    let session = HttpSession::new(first, &[("authorization", &token)]);
+    let client = SessionClient::new("a-token", &session.id);
+    let mut stream = client.stream(first);
+    let list = request(7, "resources/list", json!({}));
+    let listed = second.post(&client.headers(), &list).json();
+    assert!(listed["result"]["resources"][0].is_object(), "{listed}");
+    let note = json!({"title": "t", "content": "c"});
+    repeat_until_done(
+        || call(third, "a-token", "create_note", note.clone()),
+        || wait_for_list_changed(&mut stream),
+    );
+    // A server that learns of the session later.
+    drop(stream);
+    let mut late = client.stream(third);
+    repeat_until_done(
+        || call(first, "a-token", "create_note", note.clone()),
+        || wait_for_list_changed(&mut late),
+    );
+}
+
 #[test]
 fn log_level_is_shared_between_replicas() {
     let replicas = replicas(2);

@@ -16,6 +16,7 @@ mod file_access;
 #[cfg(target_os = "linux")]
 mod flooding;
 mod host_and_origin;
+mod idle_clients;
 mod keys;
 mod large_responses;
 mod legacy;
@@ -42,6 +43,7 @@ mod token_revocation;
 mod upgrade;
 mod usage;
 mod versions;
+mod webset_changes;
 
 use serde_json::{Value, json};
 

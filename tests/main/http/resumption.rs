@@ -289,6 +289,7 @@ fn standalone_stream_resumes_from_every_event_id() {
         ];
         let server = HttpServer::sandboxed(&variables);
         let mut session = server.session(version, &[]);
+        session.request("resources/list", json!({}));
         let mut standing = listen(&server, &session);
         let mut known = Vec::new();
         for number in 0..3 {
@@ -336,7 +337,8 @@ fn standalone_messages_go_to_one_connection() {
         ("EXA_MCP_KEEP_ALIVE", "1"),
     ];
     let server = HttpServer::sandboxed(&variables);
-    let session = HttpSession::new(&server, &[]);
+    let mut session = HttpSession::new(&server, &[]);
+    session.request("resources/list", json!({}));
     let open = || {
         let mut events = listen(&server, &session);
         read_until(&mut events, |_| true);
@@ -386,6 +388,7 @@ fn unknown_ids(version: &str) {
     let secret = json!({"query": "the-secret-of-another-session", "numResults": 1});
     let foreign = request_events(&server, &other, &tool_call(3, "web_search_exa", secret));
     let mut session = server.session(version, &[]);
+    session.request("resources/list", json!({}));
     let own = request_events(&server, &session, &request(2, "ping", json!({})));
     let (own, _) = own.first().expect("an event");
     let (front, _) = own.rsplit_once('-').expect("an id");

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::{ACCEPT_EVENTS, bearer, request, search};
-use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, Recorder, Response, initialize};
+use crate::support::{
+    API_KEY, DEFAULT_VERSION, HttpServer, HttpSession, Recorder, Response, initialize,
+};
 
 const SECRETS: [&str; 5] = [
     "hunter2-client-key",
@@ -78,6 +80,28 @@ fn client_keys_are_not_logged_or_returned() {
             "calls are logged: {}",
             server.log()
         );
+    }
+}
+
+/// An upstream that echoes the key as the name of a field reveals it to nobody.
+#[test]
+fn key_in_a_field_name_is_not_returned() {
+    let exa = Recorder::start(|request, _| {
+        let key = request.header("x-api-key").join(",");
+        let result = json!({"id": "a", "url": "https://a.example", "title": "t", &key: {&key: 1}});
+        Response::json(200, &json!({"results": [result], &key: key}))
+    });
+    let variables = [("USER_TOKENS", "hunter2-token-of-ann:ann:")];
+    let server = HttpServer::with_upstream(&exa.url(), &variables);
+    let authorization = bearer("hunter2-token-of-ann");
+    let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
+    for format in ["json", "markdown", "csv", "table"] {
+        let args = json!({"operation": "search", "args": {"query": "x"}, "content_level": "full",
+            "output_format": format, "fresh": true});
+        let result = session.call("exa_api", args);
+        assert_eq!(result["isError"], false, "{result}");
+        assert!(result.to_string().contains("redacted"), "{result}");
+        assert!(!result.to_string().contains(API_KEY), "{format}: {result}");
     }
 }
 

@@ -150,6 +150,7 @@ fn session_stream_carries_change_notifications() {
         events.head.header("content-type"),
         Some("text/event-stream")
     );
+    session.request("resources/list", json!({}));
     session.call("web_search_exa", search());
     let notification = events.message();
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Subscriptions, with sessions and stateless.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{DEFAULT_VERSION, McpServer, Program, STATELESS_VERSION, Sandbox};
@@ -8,6 +10,9 @@ const UPDATED: &str = "notifications/resources/updated";
 const LIST_CHANGED: &str = "notifications/resources/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A notification that the list changed is sent a second late.
+const LONGEST_DELAY: Duration = Duration::from_millis(1_800);
 
 fn connect(sandbox: &Sandbox, version: &str) -> McpServer {
     let program = Program::new(["--tools", "default,notes"]).env("EXA_BASE_URL", &sandbox.url());
@@ -51,11 +56,29 @@ fn listen(server: &mut McpServer, notifications: Value) -> Value {
     id
 }
 
+/// Clients that never asked for the list have no use for its changes.
 #[test]
-fn new_note_notifies_list_changed() {
+fn new_note_notifies_list_changed_after_a_list_or_subscription() {
     let sandbox = Sandbox::start();
-    for version in ["2024-11-05", "2025-03-26", "2025-06-18", DEFAULT_VERSION] {
+    let interests = [
+        ("resources/list", json!({})),
+        (
+            "resources/subscribe",
+            json!({"uri": "exa://operations/search"}),
+        ),
+    ];
+    let versions = ["2024-11-05", "2025-03-26", "2025-06-18", DEFAULT_VERSION];
+    for (version, (method, params)) in versions.iter().zip(interests.iter().cycle()) {
         let mut server = connect(&sandbox, version);
+        create_note(&mut server);
+        for method in ["resources/templates/list", "tools/list", "prompts/list"] {
+            server.request(method, json!({}));
+        }
+        assert_eq!(server.list_changes_after(LONGEST_DELAY), 0, "{version}");
+        let response = server.request(method, params.clone());
+        assert!(response["result"].is_object(), "{response}");
+        assert_eq!(server.list_changes_after(LONGEST_DELAY), 0, "{version}");
+        create_note(&mut server);
         create_note(&mut server);
         server.notification(LIST_CHANGED);
         assert_eq!(server.shut_down().stderr, "");
@@ -121,6 +144,8 @@ fn expired_cached_result_notifies() {
         let mut server = McpServer::connect(program, version);
         if version == STATELESS_VERSION {
             listen(&mut server, json!({"resourcesListChanged": true}));
+        } else {
+            server.request("resources/list", json!({}));
         }
         let search =
             json!({"name": "web_search_exa", "arguments": {"query": "x", "numResults": 2}});

@@ -320,6 +320,20 @@ impl McpServer {
         }
     }
 
+    /// Returns the next message of any kind that arrives in this time.
+    pub(crate) fn try_message(&mut self, timeout: Duration) -> Option<Value> {
+        self.receive(timeout).ok()
+    }
+
+    /// Returns how many notifications about the list of resources have arrived after this time.
+    pub(crate) fn list_changes_after(&mut self, time: Duration) -> usize {
+        let deadline = Instant::now() + time;
+        while let Ok(message) = self.receive(deadline.saturating_duration_since(Instant::now())) {
+            self.pending.push(message);
+        }
+        std::mem::take(&mut self.list_changes).len()
+    }
+
     /// Asserts that no message arrives within [`QUIET_PERIOD`].
     #[track_caller]
     pub(crate) fn assert_silent(&mut self) {

@@ -33,6 +33,8 @@ pub(super) struct SharedState {
     level: Option<String>,
     /// The subscriptions, as known to this server.
     subscriptions: BTreeSet<String>,
+    /// Whether the client has listed resources, as known to this server.
+    listed: bool,
     /// Whether rmcp has received `notifications/initialized`.
     is_ready: bool,
 }
@@ -51,13 +53,16 @@ pub(in super::super) struct SessionDelta {
     pub(in super::super) subscribe: Vec<String>,
     /// The resources that the client unsubscribed from on another server.
     pub(in super::super) unsubscribe: Vec<String>,
+    /// The client listed resources on another server.
+    pub(in super::super) list: bool,
 }
 
 impl SessionDelta {
     /// Returns whether rmcp lacks nothing.
     pub(in super::super) fn is_empty(&self) -> bool {
         let lists = self.subscribe.is_empty() && self.unsubscribe.is_empty();
-        !self.needs_start && !self.needs_initialized && self.level.is_none() && lists
+        let needs = self.needs_start || self.needs_initialized || self.list;
+        !needs && self.level.is_none() && lists
     }
 }
 
@@ -178,10 +183,13 @@ impl Sessions {
         let is_new = shared.level != found.level;
         shared.level.clone_from(&found.level);
         let before = std::mem::replace(&mut shared.subscriptions, found.subscriptions.clone());
+        let list = found.listed && !shared.listed;
+        shared.listed |= list;
         SessionDelta {
             level: found.level.clone().filter(|_| is_new),
             subscribe: found.subscriptions.difference(&before).cloned().collect(),
             unsubscribe: before.difference(&found.subscriptions).cloned().collect(),
+            list,
             ..SessionDelta::default()
         }
     }
@@ -239,6 +247,7 @@ impl Sessions {
             renewed_at: now,
             level: found.level.clone(),
             subscriptions: found.subscriptions.clone(),
+            listed: found.listed,
             // rmcp replays the whole handshake.
             is_ready: true,
         });
@@ -247,6 +256,7 @@ impl Sessions {
         Ok(SessionDelta {
             level: found.level,
             subscribe: found.subscriptions.into_iter().collect(),
+            list: found.listed,
             ..SessionDelta::default()
         })
     }
@@ -266,6 +276,7 @@ impl Sessions {
                     initialize_params: shared.initialize_params.clone(),
                     level: shared.level.clone(),
                     subscriptions: shared.subscriptions.clone(),
+                    listed: shared.listed,
                 })
             })
         };
@@ -303,6 +314,7 @@ impl Sessions {
                 renewed_at: now,
                 level: None,
                 subscriptions: BTreeSet::new(),
+                listed: false,
                 is_ready: false,
             });
         }
@@ -343,25 +355,43 @@ impl Sessions {
         uri: &str,
         subscribed: bool,
     ) {
+        let local = |shared: &mut SharedState| {
+            if subscribed {
+                shared.subscriptions.insert(uri.to_owned());
+            } else {
+                shared.subscriptions.remove(uri);
+            }
+        };
+        let stored = |session: &mut StoredSession| session.set_subscription(uri, subscribed);
+        self.record_interest(id, local, stored).await;
+    }
+
+    /// Records that a client has listed resources, and shares it with other servers.
+    pub(in super::super) async fn record_listing(&self, id: &str) {
+        let local = |shared: &mut SharedState| shared.listed = true;
+        let stored = |session: &mut StoredSession| session.listed = true;
+        self.record_interest(id, local, stored).await;
+    }
+
+    /// Records here and in the store what a client wants to be notified of.
+    async fn record_interest(
+        &self,
+        id: &str,
+        local: impl Fn(&mut SharedState),
+        stored: impl Fn(&mut StoredSession),
+    ) {
         let owner = {
             let mut table = self.table();
             let Some(session) = table.get_mut(id) else {
                 return;
             };
-            if let Some(shared) = &mut session.shared {
-                if subscribed {
-                    shared.subscriptions.insert(uri.to_owned());
-                } else {
-                    shared.subscriptions.remove(uri);
-                }
-            }
+            session.shared.as_mut().map(local);
             session.owner.clone()
         };
         let Some(store) = &self.store else {
             return;
         };
-        let change = |session: &mut StoredSession| session.set_subscription(uri, subscribed);
-        match timeout(STORE_TIMEOUT, store.change(&owner, id, change)).await {
+        match timeout(STORE_TIMEOUT, store.change(&owner, id, stored)).await {
             Ok(Ok(())) => drop(timeout(STORE_TIMEOUT, store.announce_change(id)).await),
             _ => tracing::warn!("failed to share a resource subscription with other servers"),
         }

@@ -48,7 +48,8 @@ fn event_ids_resume_on_another_replica() {
         let ids: BTreeSet<&String> = all.iter().map(|(id, _)| id).collect();
         assert_eq!(ids.len(), all.len(), "{version}: {all:?}");
         // Another user's session, and one that is unknown to both.
-        let other_session = two.session(version, &[("authorization", "Bearer b-token")]);
+        let mut other_session = two.session(version, &[("authorization", "Bearer b-token")]);
+        other_session.request("resources/list", json!({}));
         for id in [id.as_str(), "00000000-1-0"] {
             let mut fresh = resume(two, &other_session, id);
             let note = tool_call(10, "create_note", note(1));
