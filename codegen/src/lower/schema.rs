@@ -413,6 +413,14 @@ impl<'a> SchemaLowerer<'a> {
         }
         let is_named = self.rules.has(LoweringRule::NamedInlineObjects)
             || self.inlining.iter().any(|p| p == pointer);
+        // An object that reaches itself through `allOf` has a name but is not complete yet.
+        let own_name = self.names.get(pointer);
+        if let Some(name) = own_name.filter(|name| !self.components.contains_key(*name)) {
+            return Ok(LoweredSchema {
+                nullable,
+                ..reference_to(name)
+            });
+        }
         let name = names::type_name(hint, &mut self.taken);
         if is_named {
             // Registered before its fields are lowered, so that recursive types terminate.

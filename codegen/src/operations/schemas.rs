@@ -145,6 +145,9 @@ impl OperationReader<'_> {
     ) -> Result<Value> {
         let (schema, pointer) = parameters::schema(self.document, raw)?;
         let mut published = publisher.publish(&schema, &pointer)?;
+        if !published.is_object() {
+            published = json!({});
+        }
         if raw.location == Location::Path && published == json!({}) {
             published = json!({"type": "string"});
         }

@@ -37,10 +37,14 @@ fn document() -> Value {
                 "delete": operation("foo.bar"), "patch": operation("fooBar")},
             "/odd": {"get": operation(""), "post": operation("日本語"), "put": operation("!!!"), "delete": {"operationId": 5}},
             "/recursive": {"post": body("recursive", schema("Node"))},
+            "/wrapped": {"post": body("wrapped", schema("Wrapped"))},
             "/all-of": {"post": body("allOf", schema("CycleA"))},
             "/loop": {"post": body("loop", schema("Loop"))},
             "/enum": {"get": {"operationId": "enum", "responses": ok(), "parameters": [
                 {"name": "e", "in": "query", "schema": {"type": "string", "enum": values}}]}},
+            "/boolean-parameters/{a}": {"get": {"operationId": "booleanParameters", "responses": ok(), "parameters": [
+                {"name": "a", "in": "path", "required": true, "schema": true},
+                {"name": "b", "in": "query", "description": "d", "deprecated": true, "schema": false}]}},
             "/booleans": {"post": body("booleans", json!({"type": "object", "properties": {"yes": true, "no": false}})),
                 "put": body("anything", json!(true)), "patch": body("nothing", json!(false))},
             "/external": {"post": body("external", json!({"$ref": "other.yaml#/Schema"}))},
@@ -54,6 +58,11 @@ fn document() -> Value {
             "schemas": {
                 "Node": {"type": "object", "properties": {"next": schema("Node"),
                     "list": {"type": "array", "items": schema("Node")}}},
+                // As written for a field that may be null in OpenAPI 3.0.
+                "Wrapped": {"type": "object", "properties": {
+                    "parent": {"allOf": [schema("Wrapped")], "nullable": true},
+                    "parts": {"type": "array", "items": {"allOf": [schema("Wrapped"), {"description": "d"}]}},
+                    "by_name": {"type": "object", "additionalProperties": {"allOf": [schema("Wrapped")]}}}},
                 "CycleA": {"allOf": [schema("CycleB"), {"type": "object", "properties": {"a": {"type": "string"}}}]},
                 "CycleB": {"allOf": [schema("CycleA")]},
                 "Loop": schema("Loop"),
@@ -74,8 +83,10 @@ fn hostile_specs_are_generated_as_far_as_possible() {
         "self",
         "foo_bar",
         "recursive",
+        "wrapped",
         "enum",
         "booleans",
+        "boolean_parameters",
         "via_reference",
         "parts",
     ] {
