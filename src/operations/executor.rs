@@ -10,7 +10,7 @@ use super::call_arguments::{call_error, validate};
 use super::call_log::{AbandonedCallLog, log, log_if_slow, span_outcome};
 use super::price::{self, CostSource};
 use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
-use super::stream::{self, StreamProgress};
+use super::stream;
 use super::{Folders, ProgressReporter, RemoteJob, import, validation};
 use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
@@ -29,9 +29,9 @@ pub(crate) struct OperationExecutor {
     pub(super) service_key: Option<ApiKey>,
     folders: Folders,
     /// Admits every request.
-    guard: Arc<dyn SpendGuard>,
+    pub(super) guard: Arc<dyn SpendGuard>,
     /// Failed requests are not retried.
-    without_retries: bool,
+    pub(super) without_retries: bool,
     /// The call probes whether a key works again, so a rejection of the key is not waited out.
     probing: bool,
     /// The index of the only key of the pool that may be used.
@@ -359,10 +359,9 @@ impl OperationExecutor {
             return import::run(self, key, operation, arguments, progress).await;
         }
         if let Some(streaming) = stream::requested_stream(operation, &arguments) {
-            let progress = StreamProgress::new(progress, key.clone());
-            let stream = progress.stream(streaming, &arguments);
-            let request = self.request(key, operation, arguments.clone(), Some(stream));
-            let response = progress.during(request).await?;
+            let response = self
+                .request_stream(key, operation, &arguments, streaming, progress)
+                .await?;
             if streaming.kind != StreamKind::Research {
                 return Ok(CompletedCall::new(response, arguments));
             }

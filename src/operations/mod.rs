@@ -18,6 +18,7 @@ pub(crate) mod roots;
 mod service_key;
 pub(crate) mod spend;
 mod stream;
+mod stream_resumption;
 pub mod validation;
 
 #[cfg(test)]

@@ -274,6 +274,18 @@ fn settlement(
     }
 }
 
+/// Observes the cost of the job that a call has started, in the response that another request completed.
+pub(super) async fn observe_job(
+    guard: &Arc<dyn SpendGuard>,
+    operation: &'static Operation,
+    arguments: &Map<String, Value>,
+    response: &Value,
+) {
+    if let Some(job) = RemoteJob::from_call(operation, arguments, response) {
+        guard.observe(&job, job_cost(&job, response)).await;
+    }
+}
+
 /// Returns the cost of a job from a response.
 fn job_cost(job: &RemoteJob, response: &Value) -> JobCost {
     if job.is_final(response) {

@@ -1,6 +1,6 @@
 //! Checks the behavior of one operation.
 
-use exa_mcp_model::{ArgumentCheck, ExampleCall, OperationBehavior};
+use exa_mcp_model::{ArgumentCheck, ExampleCall, OperationBehavior, StreamResumption};
 use serde_json::{Value, json};
 
 use super::hints::Vocabulary;
@@ -188,6 +188,25 @@ fn probe_problem(operation: &Operation) -> Option<String> {
     Some(format!("the operation requires `{first}`"))
 }
 
+/// Returns why a broken stream of `operation` cannot be continued, if so.
+fn resumption_problem(
+    resume: &StreamResumption,
+    operation: &Operation,
+    catalog: &Catalog<'_>,
+) -> Option<String> {
+    let name = &resume.operation;
+    let Some(other) = catalog.get(name.as_str()) else {
+        return Some(format!("`{name}` no longer exists"));
+    };
+    let mut arguments = resume.arguments.keys().chain([&resume.after]);
+    if let Some(missing) = arguments.find(|argument| !other.has_argument(argument)) {
+        return Some(format!("`{name}` has no argument `{missing}`"));
+    }
+    let mut fields = resume.arguments.values();
+    let missing = fields.find(|field| !locate(&operation.output_schema, field).exists())?;
+    Some(format!("the response has no field `{missing}`"))
+}
+
 /// Removes behavior that needs operations that no longer exist.
 fn check_operations(
     behavior: &mut OperationBehavior,
@@ -202,6 +221,13 @@ fn check_operations(
                 report.omit(format!("`{name}` no longer exists; polling omitted"));
             }
             missing
+        });
+        stream.resume.take_if(|resume| {
+            let problem = resumption_problem(resume, operation, catalog);
+            if let Some(problem) = &problem {
+                report.omit(format!("{problem}; resuming omitted"));
+            }
+            problem.is_some()
         });
     }
     behavior.upload.take_if(|upload| {

@@ -193,6 +193,26 @@ const SLIPS: &[Slip] = &[
     slip(RUNS, "`agent.runs.gets` no longer exists; polling", |s| {
         entry(s, RUNS)["stream"]["get"] = json!("agent.runs.gets");
     }),
+    slip(RUNS, "`agent.runs.gets` no longer exists; resuming", |s| {
+        entry(s, RUNS)["stream"]["resume"]["operation"] = json!("agent.runs.gets");
+    }),
+    slip(
+        RUNS,
+        "`agent.runs.get` has no argument `lastEventId`",
+        |s| {
+            entry(s, RUNS)["stream"]["resume"]["operation"] = json!("agent.runs.get");
+        },
+    ),
+    slip(
+        RUNS,
+        "`agent.runs.events.list` has no argument `run`; resuming",
+        |s| {
+            entry(s, RUNS)["stream"]["resume"]["arguments"] = json!({"run": "id"});
+        },
+    ),
+    slip(RUNS, "the response has no field `runIds`; resuming", |s| {
+        entry(s, RUNS)["stream"]["resume"]["arguments"] = json!({"runId": "runIds"});
+    }),
     slip("changes", "there is no filter `afterDates`", |s| {
         entry(s, "GET /agent/monitors/{id}/changes")["filters"] = json!({"afterDates": "since"});
     }),

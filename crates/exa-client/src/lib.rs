@@ -102,7 +102,7 @@ pub use response::ExaResponse;
 pub use response_memory::{hold_response_memory, release_response_memory};
 pub use retry::RetryPolicy;
 pub use send::send;
-pub use stream::{StreamKind, StreamOptions, StreamUpdate};
+pub use stream::{ResumePoint, StreamKind, StreamOptions, StreamUpdate};
 pub use transport_error::root_cause;
 #[doc(hidden)]
 pub use typed::macro_support;

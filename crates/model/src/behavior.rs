@@ -178,6 +178,22 @@ pub struct Streaming {
     /// The operation that reads the job if its stream breaks off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
+    /// The operation that continues the stream after it has broken off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<StreamResumption>,
+}
+
+/// The operation that continues a broken stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamResumption {
+    /// The operation. If it is the one that streams, it keeps the arguments of the call.
+    pub operation: String,
+    /// Its arguments that identify the job, and the fields of the job that have their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
+    /// Its argument that takes the id of the last event.
+    pub after: String,
 }
 
 impl Streaming {

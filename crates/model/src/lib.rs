@@ -43,7 +43,7 @@ mod tool;
 
 pub use behavior::{
     ArgumentCheck, DefaultContents, ExampleCall, JobLookup, LongRunning, OperationBehavior,
-    StreamKind, Streaming, UploadOperations,
+    StreamKind, StreamResumption, Streaming, UploadOperations,
 };
 pub use call_stats::CallStats;
 pub use command::{

@@ -233,6 +233,7 @@ fn cut_stream_reports_partial_result() {
     failure.assert_contains(&["was cut off", "partialText"]);
     // A started run continues, and must not be started again.
     sandbox.fault("agent.runs.create", "cut=body");
+    sandbox.fault("agent.runs.events.list", "status=404");
     let run = json!({"operation": "agent.runs.create", "args": {"query": "q", "stream": true}});
     let failure = server.call("exa_api", run).failure();
     failure.assert_contains(&["agent_run_", "continues at Exa", "agent.runs.get"]);
@@ -240,6 +241,107 @@ fn cut_stream_reports_partial_result() {
     let id = failure.error["detail"]["received"]["runId"].clone();
     let look = json!({"operation": "agent.runs.get", "args": {"runId": id}});
     assert_eq!(server.call("exa_api", look).success()["id"], id);
+}
+
+/// Returns the `Last-Event-ID` headers of the requests for the events of a run.
+fn last_event_ids(sandbox: &Sandbox) -> Vec<Value> {
+    let requests = sandbox.requests("agent.runs.events.list");
+    let mut streams = requests
+        .iter()
+        .filter(|it| it["headers"]["accept"] == "text/event-stream");
+    let ids = streams
+        .by_ref()
+        .map(|it| it["headers"]["last-event-id"].clone());
+    ids.collect()
+}
+
+#[test]
+fn broken_run_stream_is_resumed_after_the_last_event() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
+    // Each of these streams ends after its first event.
+    sandbox.fault("agent.runs.create", "cut=body");
+    let breaks = json!({"match": "agent.runs.events.list", "times": 2, "fault": "cut=body"});
+    sandbox.add_fault(&breaks);
+    let args = json!({"query": "makers of heat pumps", "effort": "minimal", "stream": true});
+    let call = json!({"operation": "agent.runs.create", "args": args});
+    let (steps, outcome) = server.call_with_progress("exa_api", call);
+    let run = outcome.success();
+    assert_eq!(run["status"], "completed", "{run}");
+    assert_eq!(sandbox.requests("agent.runs.create").len(), 1);
+    let ids = last_event_ids(&sandbox);
+    assert!(ids.len() >= 3, "{ids:?}");
+    // No event is lost or repeated: all but the last one, which is the result, are steps.
+    let list =
+        json!({"operation": "agent.runs.events.list", "args": {"runId": run["id"], "limit": 100}});
+    let events = server.call("exa_api", list).success()["data"].clone();
+    let events = events.as_array().expect("events");
+    assert_eq!(ids[0], events[0]["id"], "{events:?}");
+    let counted = steps.last().expect("a step")["progress"].as_f64();
+    assert_eq!(counted, Some((events.len() - 1) as f64), "{steps:?}");
+    let sources = |text: &str| text.matches("source.added").count();
+    assert_eq!(
+        sources(&progress_text(&steps)),
+        sources(&json!(events).to_string())
+    );
+    assert_rising(&steps);
+}
+
+#[test]
+fn broken_replay_is_resumed_after_the_last_event() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::with_upstream(&sandbox.url(), &[]);
+    let args = json!({"query": "makers of heat pumps", "effort": "minimal", "stream": true});
+    let call = json!({"operation": "agent.runs.create", "args": args});
+    let run = server.call("exa_api", call).success()["id"].clone();
+    let list = json!({"operation": "agent.runs.events.list", "args": {"runId": run, "limit": 100}});
+    let stored = server.call("exa_api", list).success()["data"].clone();
+    let ids = |list: &Value| -> Vec<Value> {
+        let list = list.as_array().expect("a list");
+        list.iter().map(|event| event["id"].clone()).collect()
+    };
+    let stored = ids(&stored);
+    let breaks = json!({"match": "agent.runs.events.list", "times": 2, "fault": "cut=body"});
+    sandbox.add_fault(&breaks);
+    let args = json!({"runId": run, "lastEventId": stored[0]});
+    let call = json!({"operation": "agent.runs.events.list", "args": args});
+    let replayed = server.call("exa_api", call).success()["data"].clone();
+    assert_eq!(ids(&replayed), stored[1..]);
+    assert_eq!(last_event_ids(&sandbox), stored[..3]);
+}
+
+/// Returns an event of a run with its number as id.
+fn run_event(number: u64, name: &str, data: &Value) -> Part {
+    Part::text(format!("id: {number}\nevent: {name}\ndata: {data}\n\n"))
+}
+
+/// A server may send events again, although it was told the last one.
+#[test]
+fn repeated_events_of_a_resumed_stream_are_skipped() {
+    let run = json!({"id": "agent_run_1", "object": "agent_run", "status": "running"});
+    let done = json!({"id": "agent_run_1", "object": "agent_run", "status": "completed"});
+    let created = || run_event(1, "agent_run.created", &run);
+    let source = |number, title: &str| {
+        let data = json!({"source": {"title": title}});
+        run_event(number, "agent_run.source.added", &data)
+    };
+    let recorder = Recorder::responses([
+        Response::events([created(), source(2, "One"), Part::Disconnect]),
+        Response::events([created(), source(2, "One"), source(3, "Two")]),
+        Response::events([source(3, "Two"), run_event(4, "agent_run.completed", &done)]),
+    ]);
+    let mut server = McpServer::with_recorder(&recorder, &[]);
+    let args = json!({"query": "makers of heat pumps", "stream": true});
+    let call = json!({"operation": "agent.runs.create", "args": args});
+    let (steps, outcome) = server.call_with_progress("exa_api", call);
+    assert_eq!(outcome.success()["status"], "completed");
+    assert_eq!(steps.last().expect("a step")["progress"], 3.0, "{steps:?}");
+    let requests = recorder.take();
+    let methods: Vec<&str> = requests.iter().map(|it| it.method.as_str()).collect();
+    assert_eq!(methods, ["POST", "GET", "GET"]);
+    assert_eq!(requests[1].path(), "/agent/runs/agent_run_1/events");
+    assert_eq!(requests[1].header("last-event-id"), ["2"]);
+    assert_eq!(requests[2].header("last-event-id"), ["3"]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) struct EventTooLong;
 /// Parses bytes in arbitrary chunks and returns complete events.
 ///
 /// Lines end with LF, CRLF or CR, also mixed. Comments and `retry` are ignored: a stream that breaks
-/// off is not resumed, because that would repeat the request.
+/// off is continued by another operation, not by repeating the request.
 pub(super) struct EventParser {
     /// The maximum size of an event in bytes.
     max_bytes: usize,

@@ -5,9 +5,13 @@ mod events;
 mod job;
 mod list;
 mod read;
+mod resumption;
 mod text;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
 
 use serde_json::{Map, Value};
 
@@ -15,6 +19,8 @@ use events::Event;
 use job::JobAssembler;
 use list::ListAssembler;
 pub(super) use read::read;
+use resumption::Interrupted;
+pub use resumption::ResumePoint;
 use text::TextAssembler;
 
 use super::error_body::ErrorBody;
@@ -41,6 +47,8 @@ pub struct StreamOptions {
     /// The operation that reads the job that the stream follows.
     get: Option<&'static str>,
     listener: Arc<dyn Fn(StreamUpdate) + Send + Sync>,
+    /// What was read of a stream that broke off. The next response with these options continues it.
+    interrupted: Arc<Mutex<Option<Interrupted>>>,
 }
 
 impl StreamOptions {
@@ -55,6 +63,7 @@ impl StreamOptions {
             structured,
             get: None,
             listener: Arc::new(listener),
+            interrupted: Arc::default(),
         }
     }
 

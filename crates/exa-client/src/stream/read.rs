@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use exa_mcp_model::lock;
 use http::{
     HeaderMap, HeaderValue, Version,
     header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
@@ -15,6 +16,7 @@ use serde_json::Value;
 use super::{
     Assembler, StreamOptions, StreamState,
     events::{Event, EventParser, EventTooLong},
+    resumption::{Interrupted, ReceivedEvents},
 };
 use crate::{
     CallContext, ExaError, ExaErrorKind, RequestAttempt, blocking, response,
@@ -34,7 +36,8 @@ const MAX_UNREADABLE: usize = 20;
 const DONE: &str = "[DONE]";
 
 /// Reads a stream and returns the assembled response as JSON. A failed stream is not retried, because it was
-/// paid for; the error contains what was received.
+/// paid for; the error contains what was received. If it broke off, the next response read with these options
+/// continues it.
 pub(crate) async fn read(
     context: &CallContext,
     stream: &StreamOptions,
@@ -43,15 +46,7 @@ pub(crate) async fn read(
 ) -> Result<Success, Failure> {
     let status = response.status();
     let request_id = request_id(context, response.headers());
-    let mut reader = StreamReader {
-        context,
-        stream,
-        assembler: stream.assembler(),
-        events: EventParser::new(MAX_EVENT_BYTES),
-        count: 0,
-        unreadable: 0,
-        attempt: Some(attempt),
-    };
+    let mut reader = StreamReader::new(context, stream, attempt);
     match reader.finish(&mut response).await {
         Ok(()) => {
             let mut body = reader.assembler.into_response(reader.unreadable);
@@ -71,9 +66,13 @@ pub(crate) async fn read(
             })
         }
         Err(error) => {
+            let is_interrupted = reader.may_continue_after(&error);
             let mut error = reader.complete_error(error);
             error.status = error.status.or(Some(status.as_u16()));
             error.request_id = error.request_id.or(request_id);
+            if is_interrupted {
+                *lock(&stream.interrupted) = Some(reader.into_interrupted());
+            }
             Err(Failure {
                 effect: Effect::Final,
                 ..Failure::from(error)
@@ -88,24 +87,78 @@ struct StreamReader<'a> {
     stream: &'a StreamOptions,
     assembler: Box<dyn Assembler>,
     events: EventParser,
+    received: ReceivedEvents,
+    /// When the stream must be complete.
+    end: Instant,
+    /// The number of bytes that may still be received.
+    remaining: usize,
     count: usize,
     unreadable: usize,
     /// Present until the started job has been reported.
     attempt: Option<&'a mut dyn RequestAttempt>,
 }
 
-impl StreamReader<'_> {
+impl<'a> StreamReader<'a> {
+    fn new(
+        context: &'a CallContext,
+        stream: &'a StreamOptions,
+        attempt: &'a mut dyn RequestAttempt,
+    ) -> Self {
+        let config = context.http().config();
+        let mut start = lock(&stream.interrupted)
+            .take()
+            .unwrap_or_else(|| Interrupted {
+                assembler: stream.assembler(),
+                received: ReceivedEvents::default(),
+                end: Instant::now() + config.max_stream_duration,
+                remaining: config.max_response_bytes,
+                count: 0,
+                unreadable: 0,
+            });
+        start.received.next_response();
+        Self {
+            context,
+            stream,
+            assembler: start.assembler,
+            events: EventParser::new(MAX_EVENT_BYTES),
+            received: start.received,
+            end: start.end,
+            remaining: start.remaining,
+            count: start.count,
+            unreadable: start.unreadable,
+            attempt: Some(attempt),
+        }
+    }
+
+    /// Returns the state with which another response continues the stream.
+    fn into_interrupted(self) -> Interrupted {
+        Interrupted {
+            assembler: self.assembler,
+            received: self.received,
+            end: self.end,
+            remaining: self.remaining,
+            count: self.count,
+            unreadable: self.unreadable,
+        }
+    }
+
+    /// Returns whether the connection is at fault, so that another one may continue the stream.
+    fn may_continue_after(&self, error: &ExaError) -> bool {
+        let is_broken = matches!(
+            error.kind,
+            ExaErrorKind::ConnectionLost | ExaErrorKind::Timeout
+        );
+        is_broken && Instant::now() < self.end
+    }
+
     async fn finish(&mut self, response: &mut Response) -> Result<(), ExaError> {
         let is_framed = is_framed(response.version(), response.headers());
-        let config = self.context.http().config();
-        let end = Instant::now() + config.max_stream_duration;
-        let mut remaining = config.max_response_bytes;
         loop {
-            let Some(chunk) = chunk(self.context, response, end).await? else {
+            let Some(chunk) = chunk(self.context, response, self.end).await? else {
                 break;
             };
-            let limit = config.max_response_bytes;
-            remaining = remaining.checked_sub(chunk.len()).ok_or_else(|| {
+            let limit = self.context.http().config().max_response_bytes;
+            self.remaining = self.remaining.checked_sub(chunk.len()).ok_or_else(|| {
                 let message = format!("The stream of the Exa API exceeds {limit} bytes.");
                 ExaError::new(ExaErrorKind::TooLarge, message)
             })?;
@@ -146,6 +199,9 @@ impl StreamReader<'_> {
     }
 
     fn take(&mut self, event: &Event) -> Result<bool, ExaError> {
+        if self.received.is_repeated(event) {
+            return Ok(false);
+        }
         let data = event.data.trim();
         if data == DONE {
             return Ok(true);
@@ -162,6 +218,7 @@ impl StreamReader<'_> {
             };
         };
         self.count += 1;
+        self.received.add(event);
         // Numbers and strings are keep-alive messages at most.
         let Value::Object(data) = value else {
             return Ok(false);
