@@ -418,6 +418,7 @@ impl OperationExecutor {
             }
             (result, _) => result,
         };
+        let result = result.map(|response| response.with_loggable_request_id(key));
         span.end(|| span_outcome(&result));
         result
     }
