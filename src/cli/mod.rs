@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod capabilities;
 mod config_command;
+mod config_edit;
 mod doctor;
 mod environment;
 mod health;
@@ -94,8 +95,13 @@ pub fn main() -> ExitCode {
         Ok(invocation) => invocation,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(USAGE);
-            let _ = error.print();
-            return ExitCode::from(code);
+            return match error.print() {
+                // Help that nobody gets is a failure, unless the reader has seen enough.
+                Err(error) if code == 0 && error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    write_failure(&error)
+                }
+                _ => ExitCode::from(code),
+            };
         }
     };
     match run(invocation) {
@@ -126,7 +132,7 @@ fn run_offline(invocation: &Invocation) -> Option<Result<String, Failure>> {
     let config = invocation.globals.config.as_deref();
     Some(match invocation.command.as_ref()? {
         Command::Operations { name, json } => match name {
-            Some(name) => operations::single(name, *json).map_err(Failure::usage),
+            Some(name) => operations::single(name, *json),
             None if *json => Ok(operations::json()),
             None => Ok(operations::table()),
         },
@@ -135,7 +141,7 @@ fn run_offline(invocation: &Invocation) -> Option<Result<String, Failure>> {
             help: true,
             ..
         } => match operation {
-            Some(name) => operations::single(name, false).map_err(Failure::usage),
+            Some(name) => operations::single(name, false),
             None => Ok(manual::call_help()),
         },
         Command::Completions { shell } => Ok(manual::completions(*shell)),
@@ -404,11 +410,13 @@ fn print(text: &str) -> ExitCode {
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            print_stderr(&format!("error: cannot write to standard output: {error}"));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => write_failure(&error),
     }
+}
+
+fn write_failure(error: &std::io::Error) -> ExitCode {
+    print_stderr(&format!("error: cannot write to standard output: {error}"));
+    ExitCode::from(FAILED)
 }
 
 /// Writes a part of a text to standard output at once.

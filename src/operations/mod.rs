@@ -8,6 +8,7 @@ pub mod client;
 mod download;
 mod executor;
 mod import;
+mod operation_error;
 mod pagination;
 mod preview;
 pub mod price;
@@ -28,8 +29,9 @@ mod key_pool_tests;
 use exa_mcp_model::Operation;
 use serde_json::Value;
 
-pub(crate) use executor::{CompletedCall, OperationError, OperationExecutor};
+pub(crate) use executor::{CompletedCall, OperationExecutor};
 pub(crate) use import::{Folders, IMPORT_DIR_VARIABLE};
+pub(crate) use operation_error::OperationError;
 pub use pagination::is_paged;
 pub(crate) use pagination::{PagedCall, PagingStop};
 pub use progress::{ProgressReporter, ProgressUpdate};

@@ -181,6 +181,8 @@ pub struct RemoteBatch {
     pub operation: String,
     /// Its argument with the list of requests.
     pub requests: String,
+    /// Its argument with an object of texts that the batch carries.
+    pub metadata: String,
     /// The field of a request with its id.
     pub id: String,
     /// The field of a request with the HTTP method.

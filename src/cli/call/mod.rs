@@ -1,6 +1,7 @@
 //! Calls of operations: `exa-mcp-server call` and the commands that are views of operations.
 
 mod arguments;
+mod follow;
 mod plan;
 mod preview;
 mod progress;
@@ -11,7 +12,7 @@ pub(super) use arguments::parse_arguments;
 pub(super) use plan::{OpenValues, PlanCall, add_commands, find_plan_call};
 pub(super) use preview::dry_run;
 pub(super) use request::{OutputOptions, Request, RequestOptions};
-pub(super) use run::{call_value, executor, open_session, run};
+pub(super) use run::{call_value, executor, open_session, run, with_defaults};
 
 use super::{FAILED, Failure, USAGE};
 use crate::operations::{OperationError, find, nearest};

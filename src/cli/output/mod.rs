@@ -173,3 +173,25 @@ pub(super) fn clean_line(text: &str) -> String {
     let words: Vec<&str> = clean.split_whitespace().collect();
     words.join(" ")
 }
+
+/// Returns a text as one word of a shell, in quotes where it needs them.
+pub(super) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:/@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn quotes_words_for_a_shell() {
+        assert_eq!(shell_word("ws_1"), "ws_1");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

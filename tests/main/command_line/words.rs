@@ -237,6 +237,68 @@ fn wait_ends_with_the_work_or_with_exit_code_3() {
     assert!(output.stderr.contains(&cancel), "{}", output.stderr);
 }
 
+/// The response of a trigger does not name the run that it starts.
+#[test]
+fn wait_follows_the_run_of_a_trigger() {
+    let session = |arguments: &[&str]| {
+        let arguments = ["--sandbox"].iter().chain(arguments).copied();
+        Program::new(arguments)
+            .env("EXA_SANDBOX_SESSION", "wait-trigger")
+            .run()
+    };
+    let monitor = session(&[
+        "call",
+        "search_monitors.create",
+        "search.query=x",
+        "webhook.url=https://hooks.example/x",
+    ]);
+    let id = format!(
+        "monitorId={}",
+        monitor.json()["id"].as_str().expect("an id")
+    );
+    for _ in 0..2 {
+        let run = session(&["call", "search_monitors.trigger", &id, "--wait"]);
+        assert_eq!(run.code, Some(0), "{run:#?}");
+        assert_eq!(run.json()["status"], "completed");
+    }
+    let started = session(&["call", "search_monitors.trigger", &id]);
+    assert_eq!(started.json()["triggered"], true);
+    let late = session(&["call", "search_monitors.trigger", &id, "--wait=0"]);
+    assert_eq!(late.code, Some(3), "{late:#?}");
+    assert!(
+        late.stderr
+            .contains("call search_monitors.runs.get monitorId="),
+        "{late:#?}"
+    );
+    // A run that is never listed cannot be followed.
+    let server = Recorder::start(|request, _| {
+        Response::json(
+            200,
+            &match request.method.as_str() {
+                "POST" => json!({"triggered": true}),
+                _ => json!({"data": [], "hasMore": false, "nextCursor": null}),
+            },
+        )
+    });
+    let output = Program::new(["call", "search_monitors.trigger", "monitorId=m", "--wait"])
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    assert_eq!(output.code, Some(3), "{output:#?}");
+    let list = "list: exa-mcp-server call search_monitors.runs.list monitorId=m";
+    assert!(output.stderr.contains(list), "{output:#?}");
+    assert_eq!(output.stdout, "{\n  \"triggered\": true\n}\n");
+}
+
+#[test]
+fn wait_without_effect_is_noted() {
+    let (output, _) = run(&["call", "search", "query=q", "--wait"]);
+    assert_eq!(output.code, Some(0));
+    assert!(
+        output.stderr.contains("--wait has no effect"),
+        "{output:#?}"
+    );
+}
+
 #[test]
 fn failed_work_is_exit_code_1() {
     let output = sandboxed(&["research", "sandbox-fail", "--effort", "low"]);
