@@ -49,7 +49,10 @@ pub(super) fn edit(text: &str, key: &str, value: Option<Value>) -> Result<String
 
 /// Returns the path of a key. The name of an operation is one key if the file writes it so, else its words are tables.
 fn path<'k>(document: &Table, key: &'k str) -> Vec<&'k str> {
-    let Some(rest) = key.strip_prefix(DEFAULTS).and_then(|it| it.strip_prefix('.')) else {
+    let Some(rest) = key
+        .strip_prefix(DEFAULTS)
+        .and_then(|it| it.strip_prefix('.'))
+    else {
         return vec![key];
     };
     let defaults = document.get(DEFAULTS).and_then(Item::as_table_like);
@@ -72,7 +75,9 @@ pub(super) fn setting_value(value_type: ValueType, text: &str) -> Result<Value, 
     let text = text.trim();
     Ok(match value_type {
         ValueType::Integer => match text.parse::<u64>() {
-            Ok(number) => i64::try_from(number).map_err(|_| format!("{number} is too large"))?.into(),
+            Ok(number) => i64::try_from(number)
+                .map_err(|_| format!("{number} is too large"))?
+                .into(),
             Err(_) => return Err(format!("it must be a whole number; got `{text}`")),
         },
         ValueType::Boolean => match text {
@@ -83,7 +88,11 @@ pub(super) fn setting_value(value_type: ValueType, text: &str) -> Result<Value, 
         ValueType::Dollars => match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(number), _) => number.into(),
             (_, Ok(number)) if number.is_finite() => number.into(),
-            _ => return Err(format!("it must be an amount of dollars, such as 5 or 0.5; got `{text}`")),
+            _ => {
+                return Err(format!(
+                    "it must be an amount of dollars, such as 5 or 0.5; got `{text}`"
+                ));
+            }
         },
         ValueType::Table => match serde_json::from_str::<Json>(text) {
             Ok(table @ Json::Object(_)) => toml_value(&table)?,
@@ -136,13 +145,17 @@ mod tests {
 
     #[test]
     fn keeps_everything_else() {
-        let text = "# keys\ncache_ttl = 5 # seconds\n\n[defaults.search]\ntype = \"fast\" # cheap\n";
+        let text =
+            "# keys\ncache_ttl = 5 # seconds\n\n[defaults.search]\ntype = \"fast\" # cheap\n";
         let changed = set(text, "cache_ttl", "10");
         assert_eq!(changed, text.replace('5', "10"));
         let changed = set(text, "defaults.search.type", "deep");
         assert_eq!(changed, text.replace("fast", "deep"));
         let removed = edit(text, "defaults.search.type", None).unwrap();
-        assert_eq!(removed, "# keys\ncache_ttl = 5 # seconds\n\n[defaults.search]\n");
+        assert_eq!(
+            removed,
+            "# keys\ncache_ttl = 5 # seconds\n\n[defaults.search]\n"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod config_edit;
 mod doctor;
 mod environment;
 mod health;
+mod help;
 mod http;
 mod install;
 mod keychain;
@@ -39,6 +40,7 @@ use output::Terminal;
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};
+use crate::operations::CALL_LOG;
 use crate::spending::{AccountGuard, follow_jobs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
@@ -160,7 +162,14 @@ fn run_configured(invocation: Invocation, source: &SettingsSource) -> Result<Str
     let level = source.text("EXA_MCP_LOG_LEVEL");
     let debug = source.text("EXA_MCP_DEBUG");
     let format = source.text("EXA_MCP_LOG_FORMAT");
-    let started = logging::start(level.as_deref(), debug.as_deref(), format.as_deref());
+    let is_server = matches!(invocation.command, None | Some(Command::Http { .. }));
+    let reported = (!is_server).then_some(CALL_LOG);
+    let started = logging::start(
+        level.as_deref(),
+        debug.as_deref(),
+        format.as_deref(),
+        reported,
+    );
     started.map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
     // The doctor reports the warning itself.
@@ -213,7 +222,7 @@ fn run_stdio(source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
 #[inline(never)]
 fn run_command(command: Command, source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
     Box::pin(async move {
-        let terminal = Terminal::detect(globals.color.unwrap_or_default());
+        let terminal = Terminal::detect(globals.color.unwrap_or_default(), globals.program());
         // Awaited by the commands that need the settings.
         let settings = || settings(source, &globals, SandboxState::New);
         let with_login = || login_settings(source, &globals);

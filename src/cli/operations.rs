@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::operations::price::cost_in_words;
-use crate::operations::validation::shape_at;
 use super::Failure;
 use super::call::find_operation;
 use super::output::shell_word;
+use crate::operations::price::cost_in_words;
+use crate::operations::validation::shape_at;
 use crate::operations::{all, input_schema};
 use exa_mcp_model::Operation;
 

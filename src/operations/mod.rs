@@ -29,6 +29,7 @@ mod key_pool_tests;
 use exa_mcp_model::Operation;
 use serde_json::Value;
 
+pub(crate) use call_log::CALL_LOG;
 pub(crate) use executor::{CompletedCall, OperationExecutor};
 pub(crate) use import::{Folders, IMPORT_DIR_VARIABLE};
 pub(crate) use operation_error::OperationError;

@@ -57,7 +57,9 @@ impl Journal {
         name.push(".journal");
         let path = PathBuf::from(name);
         let mut options = OpenOptions::new();
-        let file = options.create(true).read(true).append(true).open(&path)?;
+        let opened = options.create(true).read(true).append(true).open(&path);
+        let named = |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let file = opened.map_err(named)?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             let problem = format!("another process is running the calls of {}", path.display());
             return Err(Error::new(ErrorKind::ResourceBusy, problem));

@@ -37,14 +37,19 @@ pub(super) struct BatchCall {
 
 impl BatchLine {
     /// Returns the result of a call that succeeded.
-    pub(super) fn success(&self, operation: &Operation, response: Value) -> Value {
-        json!({
+    pub(super) fn success(&self, call: &BatchCall, response: Value) -> Value {
+        let mut result = json!({
             "line": self.file_line,
             "id": self.id,
-            "operation": operation.name,
+            "operation": call.operation.name,
             "ok": true,
             "response": response,
-        })
+        });
+        let corrections = &call.arguments.corrections;
+        if let (Value::Object(result), false) = (&mut result, corrections.is_empty()) {
+            result.insert("corrections".to_owned(), json!(corrections));
+        }
+        result
     }
 
     /// Returns the result of a call that failed or was not made.

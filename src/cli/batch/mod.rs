@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use self::journal::{Journal, LineState};
 use self::line::{BatchCall, BatchLine};
 use self::output::Output;
+use super::arguments::operation_names;
 use super::call::{call_failure, open_session};
 use super::output::{Terminal, pretty};
 use super::{FAILED, Failure, INTERRUPTED, print_stderr, shutdown};
@@ -41,7 +42,7 @@ pub(super) struct BatchOptions {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Operation of lines that name none [default: search]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = operation_names(), hide_possible_values = true)]
     operation: Option<String>,
     /// Calls at the same time
     #[arg(long, value_name = "N", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -66,15 +67,15 @@ pub(super) struct BatchOptions {
 impl BatchOptions {
     /// Opens the journal, which is beside the output, or beside the input without one.
     fn open_journal(&self) -> Result<Journal, Failure> {
-        // Nothing lies beside a pipe.
-        let is_stream =
-            !std::fs::metadata(&self.file).is_ok_and(|it| it.is_file()) && self.output.is_none();
-        let beside = self.output.as_deref().unwrap_or(&self.file);
-        let journal = Journal::open((!is_stream).then_some(beside));
-        journal.map_err(|error| {
+        let beside = match &self.output {
+            Some(output) if !is_special(output) => Some(output.as_path()),
+            _ => Some(self.file.as_path()).filter(|file| file.as_os_str() != "-"),
+        };
+        let beside = beside.filter(|path| !is_special(path));
+        Journal::open(beside).map_err(|error| {
             let hint = match (error.kind(), &self.output) {
                 (std::io::ErrorKind::ResourceBusy, _) | (_, Some(_)) => "",
-                _ => "; it is beside the input, or beside the results with --output FILE",
+                _ => "; name another folder with --output FILE",
             };
             Failure::usage(format!("the journal cannot be opened: {error}{hint}"))
         })
@@ -95,6 +96,11 @@ impl BatchOptions {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether a path leads to a pipe or a device, beside which nothing can lie.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| !it.is_file())
 }
 
 const LINES: &str = "\
@@ -280,7 +286,7 @@ impl Batch<'_> {
             .send(call.operation, arguments, &progress)
             .await;
         let result = match sent {
-            Ok(called) => line.success(call.operation, called.response.value),
+            Ok(called) => line.success(call, called.response.value),
             Err(error) => {
                 let code = call_failure(call.operation, &error).code;
                 if !error.may_have_arrived() {

@@ -336,7 +336,7 @@ impl RemoteRun<'_> {
             (Some(response), Ok(call)) => {
                 // The response of a request is beside its status.
                 let body = response.get("body").unwrap_or(response);
-                line.success(call.operation, body.clone())
+                line.success(call, body.clone())
             }
             _ => {
                 let error = result.get("error").cloned().unwrap_or_default();

@@ -71,7 +71,7 @@ impl Call<'_> {
                     text: format!(
                         "the time limit of {} seconds passed before the work ended; {}",
                         wait.as_secs(),
-                        continues(&job)
+                        continues(self.program, &job)
                     ),
                     code: TIMED_OUT,
                 }),
@@ -110,8 +110,12 @@ impl Call<'_> {
     fn not_listed(&self, arguments: &Map<String, Value>) -> Failure {
         let operation = self.request.operation;
         let list = RemoteJob::list_call(operation, arguments);
-        let list = list
-            .map(|(list, arguments)| format!("\n  list: {}", command_line(list.name, &arguments)));
+        let list = list.map(|(list, arguments)| {
+            format!(
+                "\n  list: {}",
+                command_line(self.program, list.name, &arguments)
+            )
+        });
         Failure {
             text: format!(
                 "the work was started, but Exa does not show it yet, so it cannot be followed{}",
@@ -137,26 +141,31 @@ impl Call<'_> {
 }
 
 /// Says that work continues at Exa, how to follow it, and how to cancel it.
-pub(super) fn continues(job: &RemoteJob) -> String {
+pub(super) fn continues(program: &str, job: &RemoteJob) -> String {
     let (name, arguments) = job.poll_call();
-    let follow = command_line(name, &arguments);
+    let follow = command_line(program, name, &arguments);
     let cancel = match job.cancel_call() {
-        Some((name, arguments)) => format!("\n  cancel: {}", command_line(name, &arguments)),
+        Some((name, arguments)) => {
+            format!("\n  cancel: {}", command_line(program, name, &arguments))
+        }
         None => "\n  Exa cannot cancel it.".to_owned(),
     };
     format!("the work continues at Exa:\n  follow: {follow} --wait{cancel}")
 }
 
 /// Returns the command that makes a call.
-fn command_line(operation: &str, arguments: &Map<String, Value>) -> String {
+fn command_line(program: &str, operation: &str, arguments: &Map<String, Value>) -> String {
     let pairs: String = arguments
         .iter()
         .map(|(name, value)| {
             let value = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            format!(" {name}={}", output::clean_line(&value))
+            format!(
+                " {name}={}",
+                output::shell_word(&output::clean_line(&value))
+            )
         })
         .collect();
-    format!("exa-mcp-server call {operation}{pairs}")
+    format!("{program} call {operation}{pairs}")
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::follow::continues;
 use super::progress::CallProgress;
 use super::request::Request;
-use super::{Failure, call_failure, preview};
+use super::{Failure, call_failure, plan_failure, preview};
 use crate::cli::output::{self, OutputView, Terminal};
 use crate::cli::{FAILED, INTERRUPTED, LEDGER_TIMEOUT, known_ids, print_stderr, shutdown};
 use crate::config::Settings;
@@ -91,7 +91,7 @@ pub(in super::super) async fn run(
 ) -> Result<String, Failure> {
     let operation = request.operation;
     let arguments = with_defaults(settings, operation, request.arguments.clone());
-    let arguments = check(operation, arguments, request.options.unchecked)?;
+    let arguments = check(&request, arguments)?;
     if request.options.cost {
         let cost = preview::cost(operation, &arguments.arguments);
         return Ok(output::pretty(&cost));
@@ -105,6 +105,9 @@ pub(in super::super) async fn run(
     let streams = streams(&request, terminal, &mut arguments.arguments);
     let (finished, streamed, _) = make(settings, terminal, &request, arguments, streams).await?;
     known_ids::record(operation.name, &finished.response);
+    if let Some(note) = output::unknown_fields(&finished.response, &request.output.fields) {
+        print_stderr(&note);
+    }
     let view = OutputView {
         format: request.output.format,
         fields: &request.output.fields,
@@ -131,7 +134,7 @@ pub(in super::super) async fn call_value(
     terminal: &Terminal,
     request: &Request,
 ) -> Result<(Value, OperationExecutor), Failure> {
-    let arguments = check(request.operation, request.arguments.clone(), false)?;
+    let arguments = check(request, request.arguments.clone())?;
     let (finished, _, executor) = make(settings, terminal, request, arguments, false).await?;
     match finished.failure {
         None => Ok((finished.response, executor)),
@@ -156,6 +159,7 @@ async fn make(
         executor: &session.executor,
         request,
         progress: &progress,
+        program: &terminal.program,
         job: Mutex::default(),
     };
     let outcome = tokio::select! {
@@ -191,12 +195,9 @@ pub(in super::super) fn with_defaults(
 }
 
 /// Validates the arguments and reports corrections.
-fn check(
-    operation: &'static Operation,
-    arguments: Value,
-    unchecked: bool,
-) -> Result<ValidatedArguments, Failure> {
-    if unchecked {
+fn check(request: &Request, arguments: Value) -> Result<ValidatedArguments, Failure> {
+    let operation = request.operation;
+    if request.options.unchecked {
         return match arguments {
             Value::Null => Ok(ValidatedArguments {
                 arguments: Map::new(),
@@ -213,7 +214,10 @@ fn check(
         };
     }
     let checked = OperationExecutor::validate(operation, arguments);
-    let checked = checked.map_err(|error| call_failure(operation, &error))?;
+    let checked = checked.map_err(|error| match request.plan {
+        Some(plan) => plan_failure(plan, operation, &error),
+        None => call_failure(operation, &error),
+    })?;
     for correction in &checked.corrections {
         print_stderr(&format!("note: {}", output::clean_line(correction)));
     }
@@ -251,6 +255,8 @@ pub(super) struct Call<'a> {
     pub(super) executor: &'a OperationExecutor,
     pub(super) request: &'a Request,
     progress: &'a CallProgress,
+    /// The program with the flags that the call was made with.
+    pub(super) program: &'a str,
     /// The work that the call has started.
     pub(super) job: Mutex<Option<RemoteJob>>,
 }
@@ -315,7 +321,7 @@ impl Call<'_> {
     /// Describes what goes on at Exa after Ctrl-C.
     fn interrupted(&self) -> Failure {
         let text = match &*lock(&self.job) {
-            Some(job) => format!("interrupted; {}", continues(job)),
+            Some(job) => format!("interrupted; {}", continues(self.program, job)),
             None if self.request.operation.read_only => "interrupted".to_owned(),
             None => format!(
                 "interrupted; `{}` may have arrived at Exa: check before you repeat it",

@@ -1,6 +1,7 @@
 //! Prints responses: as JSON, JSON lines, CSV, Markdown, or a table for people.
 
 mod cells;
+mod documents;
 mod table;
 mod terminal;
 
@@ -154,6 +155,31 @@ fn pick(response: &Value, fields: &[String]) -> Option<Value> {
         *list = picked.into();
     }
     Some(Value::Object(map))
+}
+
+/// Says which requested fields no result has, and which there are.
+pub(super) fn unknown_fields(response: &Value, fields: &[String]) -> Option<String> {
+    let rows = rows(response);
+    let is_missing = |field: &&String| rows.iter().all(|row| at(row, field).is_none());
+    let missing: Vec<&str> = fields
+        .iter()
+        .filter(is_missing)
+        .map(String::as_str)
+        .collect();
+    if rows.is_empty() || missing.is_empty() {
+        return None;
+    }
+    let mut known: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().filter_map(|row| row.as_object()).flatten() {
+        if !known.contains(&name.as_str()) {
+            known.push(name);
+        }
+    }
+    Some(format!(
+        "note: no result has the field `{}`; fields are {}",
+        missing.join("`, `"),
+        clean_line(&known.join(", "))
+    ))
 }
 
 /// Returns the value at a dotted path; a number is the index of an entry. A name with dots is tried first.

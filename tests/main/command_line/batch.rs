@@ -212,3 +212,35 @@ fn results_do_not_replace_the_input() {
         "{\"query\": \"a\"}\n"
     );
 }
+
+#[test]
+fn corrections_are_reported_with_the_result() {
+    let output = Program::new(["--sandbox", "batch", "run", "-"])
+        .input("{\"query\": \"a\", \"num_results\": 1}\n{\"query\": \"b\"}\n")
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let found = results(&output.stdout);
+    let corrections = found[0]["corrections"].as_array().expect("a list");
+    assert!(
+        corrections[0]
+            .as_str()
+            .is_some_and(|it| it.contains("numResults"))
+    );
+    assert_eq!(found[1].get("corrections"), None);
+}
+
+/// Nothing can lie beside a pipe or a device.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_have_no_journal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(&file, "{\"query\": \"a\"}\nnonsense\n").expect("a file");
+    let path = file.display().to_string();
+    let arguments = ["--sandbox", "batch", "run", &path, "--output", "/dev/null"];
+    Program::new(arguments)
+        .run()
+        .assert_failed(1, &["1 of 2 calls failed"]);
+    assert!(!std::path::Path::new("/dev/null.journal").exists());
+    assert!(folder.path().join("in.jsonl.journal").exists());
+}

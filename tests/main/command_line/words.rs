@@ -206,6 +206,14 @@ fn formats_show_the_requested_fields() {
 }
 
 #[test]
+fn fields_that_no_result_has_are_noted() {
+    let output = sandboxed(&["search", "x", "-n", "1", "--fields", "title,titel"]);
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert!(output.stderr.contains("field `titel`"), "{}", output.stderr);
+    assert!(output.stderr.contains("publishedDate"), "{}", output.stderr);
+}
+
+#[test]
 fn all_reads_every_page() {
     let page = |id: &str, cursor: Value| {
         Response::json(
@@ -406,4 +414,29 @@ fn misspelled_tool_sets_are_suggested() {
     Program::new(["--tools", "defualt", "tools"])
         .run()
         .assert_failed(2, &["did you mean `default`?"]);
+}
+
+/// The file keeps its comments and tables, and a symbolic link stays one.
+#[cfg(unix)]
+#[test]
+fn config_set_changes_only_the_value() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let real = folder.path().join("real.toml");
+    let text = "# mine\ncache_ttl = 5 # s\n\n[defaults.search]\ntype = \"fast\" # cheap\n";
+    std::fs::write(&real, text).expect("a file");
+    let link = folder.path().join("config.toml");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let link_path = link.display().to_string();
+    let set = |key: &str, value: &str| {
+        Program::new(["--config", &link_path, "config", "set", key, value]).run()
+    };
+    assert_eq!(set("defaults.search.type", "deep").code, Some(0));
+    assert_eq!(set("cache_ttl", "7").code, Some(0));
+    let changed = std::fs::read_to_string(&real).expect("the file");
+    assert_eq!(changed, text.replace('5', "7").replace("fast", "deep"));
+    assert!(link.is_symlink());
+    set("cache_ttl", "soon").assert_failed(2, &["`cache_ttl`", "whole number", "`soon`"]);
+    set("defaults.search.numResults", "500").assert_failed(2, &["at most 100"]);
+    std::fs::write(&real, "cache_ttl = 5\nnonsense = 1\n").expect("a file");
+    set("cache_ttl", "7").assert_failed(2, &["is invalid", "line 2", "`nonsense`"]);
 }
