@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::Failure;
+use super::call::find_operation;
+use super::output::shell_word;
 use crate::operations::price::cost_in_words;
 use crate::operations::validation::shape_at;
-use crate::operations::{all, find, input_schema, nearest};
+use crate::operations::{all, input_schema};
 use exa_mcp_model::Operation;
 
 /// Returns the operations as a table.
@@ -29,12 +32,8 @@ pub(super) fn table() -> String {
 }
 
 /// Returns one operation in words, or as JSON.
-pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
-    let Some(operation) = find(name) else {
-        let hint =
-            nearest(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Err(format!("there is no operation `{name}`{hint}"));
-    };
+pub(super) fn single(name: &str, as_json: bool) -> Result<String, Failure> {
+    let operation = find_operation(name)?;
     if as_json {
         return Ok(serde_json::to_string_pretty(&entry(operation)).unwrap_or_default());
     }
@@ -43,9 +42,9 @@ pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
     } else {
         ""
     };
-    let example = crate::operations::example(operation);
+    let example = shell_word(&crate::operations::example(operation).to_string());
     Ok(format!(
-        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  exa-mcp-server call {} '{example}'\n\n\
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  exa-mcp-server call {} {example}\n\n\
          Arguments as JSON Schema: exa-mcp-server operations {} --json",
         operation.signature,
         operation.description,
