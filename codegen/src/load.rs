@@ -84,12 +84,14 @@ impl Document {
     /// Checks that the document is an OpenAPI 3 description with paths.
     pub fn require_openapi(&self) -> Result<()> {
         let version = self.root.get("openapi").and_then(Value::as_str);
-        let supported = version.is_some_and(|v| v.starts_with("3.0.") || v.starts_with("3.1."));
+        // 3.2 adds methods and media types to 3.1; operations that use them are left out.
+        let supported = ["3.0.", "3.1.", "3.2."];
+        let supported = version.is_some_and(|v| supported.iter().any(|it| v.starts_with(it)));
         if !supported {
             let found = version.unwrap_or("none");
             return Err(self.error(
                 "/openapi",
-                format!("`openapi` must be a 3.0.x or 3.1.x version, found {found}"),
+                format!("`openapi` must be a version from 3.0 to 3.2, found {found}"),
             ));
         }
         match self.root.get("paths") {

@@ -52,8 +52,23 @@ pub fn collect(
         let list = owner.get("parameters").and_then(Value::as_array);
         for (index, node) in list.into_iter().flatten().enumerate() {
             let pointer = format!("{base}/parameters/{index}");
-            let Some(raw) = read(document, path, node, &pointer, notices)? else {
-                continue;
+            let raw = read(document, path, node, &pointer, notices).and_then(|raw| {
+                raw.as_ref()
+                    .map_or(Ok(()), |raw| is_supported(document, raw))?;
+                Ok(raw)
+            });
+            let raw = match raw {
+                Ok(Some(raw)) => raw,
+                Ok(None) => continue,
+                Err(error) if is_optional(document, node, &pointer) => {
+                    notices.push(Notice {
+                        file: document.file.clone(),
+                        location: format!("#{pointer}"),
+                        message: format!("the optional parameter was omitted: {error}"),
+                    });
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             all.retain(|known| {
                 known.location != raw.location || !is_same_name(known, &raw.wire_name)
@@ -131,6 +146,21 @@ fn read(
         node: node.clone(),
         pointer: node_pointer,
     }))
+}
+
+/// Fails if the value of a parameter cannot be sent.
+fn is_supported(document: &Document, raw: &SpecParameter) -> Result<()> {
+    schema(document, raw)?;
+    encoding(document, raw).map(drop)
+}
+
+/// Returns whether an operation can be called without a parameter.
+fn is_optional(document: &Document, node: &Value, pointer: &str) -> bool {
+    document.resolve(node, pointer).is_ok_and(|(node, _)| {
+        node.is_object()
+            && node.get("required") != Some(&Value::Bool(true))
+            && node.get("in").and_then(Value::as_str) != Some("path")
+    })
 }
 
 /// Returns whether a parameter has this name. Case does not matter in headers.

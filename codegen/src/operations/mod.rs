@@ -25,8 +25,8 @@ pub use naming::finish;
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "patch"];
 
-/// Methods that are no operations: clients and proxies use them.
-const SKIPPED_METHODS: &[&str] = &["head", "options", "trace"];
+/// Methods that are no operations: clients and proxies use them, or HTTP does not have them yet.
+const SKIPPED_METHODS: &[&str] = &["head", "options", "trace", "query", "additionalOperations"];
 
 /// Reads one API with its operations. Those that cannot be read are left out.
 pub fn read(
@@ -101,10 +101,17 @@ fn places<'a>(document: &'a Document, findings: &mut Findings) -> Vec<(Place<'a>
     let paths = document.root.get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
         // `paths` may contain extensions; only paths start with a slash.
+        let pointer = format!("/paths/{}", escape(path));
         if !path.starts_with('/') {
+            if !path.starts_with("x-") {
+                findings.notices.push(Notice {
+                    file: document.file.clone(),
+                    location: format!("#{pointer}"),
+                    message: "a path starts with `/`; omitted".to_owned(),
+                });
+            }
             continue;
         }
-        let pointer = format!("/paths/{}", escape(path));
         let (item, item_pointer) = match document.resolve(item, &pointer) {
             Ok(found) => found,
             Err(error) => {
@@ -119,7 +126,7 @@ fn places<'a>(document: &'a Document, findings: &mut Findings) -> Vec<(Place<'a>
                 findings.notices.push(Notice {
                     file: document.file.clone(),
                     location: format!("#{pointer}"),
-                    message: format!("{} is not an operation; omitted", method.to_uppercase()),
+                    message: format!("{} is not an operation; omitted", in_capitals(method)),
                 });
             }
             if METHODS.contains(&method.as_str()) && !node.is_object() {
@@ -138,6 +145,15 @@ fn places<'a>(document: &'a Document, findings: &mut Findings) -> Vec<(Place<'a>
         }
     }
     places
+}
+
+/// Returns a method as it is written in messages; the name of a map of other methods stays.
+fn in_capitals(method: &str) -> String {
+    if method == "additionalOperations" {
+        format!("`{method}`")
+    } else {
+        method.to_uppercase()
+    }
 }
 
 fn read_operation(

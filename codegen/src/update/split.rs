@@ -41,6 +41,8 @@ pub fn split(document: &Value, rules: &[SpecRule]) -> SplitDocument {
     let empty = Map::new();
     let paths = object(document, "paths").unwrap_or(&empty);
     for (path, item) in paths {
+        // What the path refers to may become part of another spec.
+        let item = resolved_item(document, item);
         let assignment = assign(document, path, item, rules, &mut unassigned);
         for (part, methods) in parts.iter_mut().zip(&assignment) {
             if !methods.is_empty() {
@@ -59,13 +61,28 @@ pub fn split(document: &Value, rules: &[SpecRule]) -> SplitDocument {
 /// Counts the operations of a document.
 pub fn count_operations(document: &Value) -> usize {
     let paths = object(document, "paths").into_iter().flatten();
-    paths.map(|(_, item)| methods_of(item).count()).sum()
+    let items = paths.map(|(_, item)| resolved_item(document, item));
+    items.map(|item| methods_of(item).count()).sum()
 }
 
 /// Returns the operations of a path item.
 pub(super) fn methods_of(item: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let entries = item.as_object().into_iter().flatten();
     entries.filter(|(key, value)| METHODS.contains(&key.as_str()) && value.is_object())
+}
+
+/// Returns the path item, or the one that it refers to.
+fn resolved_item<'a>(document: &'a Value, item: &'a Value) -> &'a Value {
+    let mut current = item;
+    let mut visited = BTreeSet::new();
+    while let Some(Value::String(reference)) = current.get("$ref") {
+        let target = local_pointer(reference).and_then(|pointer| document.pointer(&pointer));
+        match target {
+            Some(target) if visited.insert(reference) => current = target,
+            _ => break,
+        }
+    }
+    current
 }
 
 /// Returns the methods that each rule takes.
@@ -77,7 +94,11 @@ fn assign<'a>(
     unassigned: &mut Vec<String>,
 ) -> Vec<BTreeSet<&'a str>> {
     let mut assignment = vec![BTreeSet::new(); rules.len()];
-    for (method, operation) in methods_of(item) {
+    let entries = item.as_object().into_iter().flatten();
+    // The generator reports a method that is not an object.
+    let methods =
+        entries.filter(|(method, node)| METHODS.contains(&method.as_str()) && !node.is_null());
+    for (method, operation) in methods {
         let index = rules
             .iter()
             .position(|rule| selects(rule, document, path, item, operation));
@@ -367,6 +388,27 @@ mod tests {
         assert_eq!(keys(&split.specs[1]), ["parameters", "post"]);
         assert_eq!(split.unassigned, ["PUT /a"]);
         assert_eq!(count_operations(&document), 3);
+    }
+
+    #[test]
+    fn path_items_that_are_references_are_split_by_what_they_refer_to() {
+        let item = json!({"get": {"tags": ["T"]}, "put": []});
+        let document = json!({
+            "paths": {
+                "/a": {"$ref": "#/components/pathItems/Item"},
+                "/b": {"$ref": "#/paths/~1a"},
+                "/loop": {"$ref": "#/paths/~1loop"}},
+            "components": {"pathItems": {"Item": item}}});
+        let split = split(&document, &[rule("t", "tag", "T"), rule("s", "", "")]);
+        for path in ["/a", "/b"] {
+            assert_eq!(
+                split.specs[0]["paths"][path],
+                json!({"get": {"tags": ["T"]}})
+            );
+            // What is not an operation is left for the generator to report.
+            assert_eq!(split.specs[1]["paths"][path], json!({"put": []}));
+        }
+        assert_eq!(count_operations(&document), 2);
     }
 
     #[test]

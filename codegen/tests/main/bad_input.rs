@@ -96,17 +96,32 @@ fn all_problems_are_reported_at_once_and_the_rest_is_generated() {
                 ("/f", json!({"$ref": "#/paths/~1f"})),
                 ("/g", json!({"get": {"parameters": [null]}})),
                 ("/h", json!({"get": {"operationId": "good"}})),
+                ("i", json!({"get": {}})),
+                ("/j", json!({"query": {}, "additionalOperations": {"COPY": {}}})),
             ] {
                 paths.insert(path.to_owned(), operation);
             }
         });
     });
-    for path in ["/a", "/b", "/c", "/d", "/f", "/g"] {
+    for path in [
+        "/a",
+        "/b",
+        "/c",
+        "/d",
+        "/f",
+        "/g",
+        "/j/query",
+        "/j/additionalOperations",
+    ] {
         let pointer = format!("exa-websets-spec.yaml #/paths/~1{}", &path[1..]);
         assert!(notices.contains(&pointer), "{path}: {notices}");
     }
     assert!(strict.starts_with("6 parts of the specs"), "{strict}");
     assert!(notices.contains("HEAD is not an operation"), "{notices}");
+    assert!(
+        notices.contains("#/paths/i: a path starts with `/`"),
+        "{notices}"
+    );
     assert!(
         output
             .files
@@ -117,6 +132,31 @@ fn all_problems_are_reported_at_once_and_the_rest_is_generated() {
             .files
             .contains_key("generated/schemas/websets.get.input.json")
     );
+}
+
+#[test]
+fn an_optional_parameter_that_cannot_be_sent_is_left_out_alone() {
+    let copy = DesignCopy::new();
+    copy.edit("exa-websets-spec.yaml", |spec| {
+        let object = json!({"name": "o", "in": "query", "style": "pipeDelimited", "schema": {"type": "object"}});
+        let mut required = object.clone();
+        required["required"] = json!(true);
+        let operation = |id: &str, parameter: Value| json!({"get": {"operationId": id, "parameters": [
+            {"name": "a", "in": "query", "schema": {"type": "string"}}, {"name": "", "in": "header"}, parameter]}});
+        spec["paths"]["/optional"] = operation("optional", object);
+        spec["paths"]["/required"] = operation("required", required);
+    });
+    let output = copy.generate().unwrap();
+    let arguments = &snapshot(&output, "optional")["arguments"];
+    let names: Vec<&String> = arguments.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["a"]);
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    let left_out = notices
+        .iter()
+        .filter(|it| it.contains("the optional parameter was omitted"));
+    assert_eq!(left_out.count(), 3, "{notices:#?}");
+    let schema = "generated/schemas/required.input.json";
+    assert!(!output.files.contains_key(schema), "{notices:#?}");
 }
 
 #[test]
