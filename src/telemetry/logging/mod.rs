@@ -35,6 +35,8 @@ pub(crate) fn start(
     let is_json = is_json(format)?;
     let targets = Targets::new()
         .with_default(library_level(level))
+        // The errors of this module are clients that left before their response.
+        .with_target("rmcp::service", LevelFilter::OFF)
         .with_target(OWN_CRATES, level);
     // A second start, as in tests, keeps the first logger. An optional layer would disable spans, so there are two
     // subscribers.
