@@ -109,7 +109,21 @@ impl Purchase {
     }
 }
 
+impl CachedResult {
+    /// Returns whether more pages of this copy have the contents of a higher level than those of another copy.
+    pub(super) fn has_more_than(&self, other: &Self) -> bool {
+        let pages = |copy: &Self| copy.expansion.as_ref().map_or(0, |it| it.expanded.len());
+        pages(self) > pages(other)
+    }
+}
+
 impl OperationRunner<'_> {
+    /// Returns whether a cached result may lack contents of the requested level.
+    pub(super) fn lacks_contents(&self, cached: &CachedResult) -> bool {
+        let level = self.call.options.level();
+        cached.expansion.is_some() && level > cached.requested_level
+    }
+
     /// Gets what the requested level of a cached result lacks, by the cheaper of reading the pages and repeating the
     /// request; `None` if nothing is missing or can be had.
     pub(super) async fn expand(&self, cached: &CachedResult, view: &View) -> Option<ToolResult> {

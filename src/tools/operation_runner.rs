@@ -114,6 +114,11 @@ impl<'a> OperationRunner<'a> {
         let store = self.tools.store();
         let cached = match (cache.get(self.owner, id), self.shared(&*store)) {
             (None, Some(shared)) => shared.get(self.owner, id).await,
+            (Some(here), Some(shared)) if self.lacks_contents(&here) => {
+                // Another server may have bought them meanwhile.
+                let there = shared.get(self.owner, id).await;
+                there.filter(|it| it.has_more_than(&here)).or(Some(here))
+            }
             (cached, _) => cached,
         };
         let Some(cached) = cached else {

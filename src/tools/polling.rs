@@ -24,6 +24,9 @@ use exa_mcp_model::{JobEnd, Operation};
 /// in flight.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 
+/// How long a job that was found remains to whoever started it: their response may still be on its way.
+const CLAIM_TIME: Duration = Duration::from_secs(5);
+
 /// The pause between two searches.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -160,6 +163,9 @@ impl<'a> Polling<'a> {
             let found =
                 found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
             let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
+            if !found.matching.is_empty() {
+                sleep(CLAIM_TIME).await;
+            }
             match adopt_oldest(task, found).await {
                 Some(PreviousJob::None) if search < searches && task.tracker.is_active() => {
                     sleep(PAUSE * 5).await;

@@ -22,7 +22,22 @@ process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ""} --import=${guard}`
 const named = ({ name, file, line }) => `${name} (${file ?? "unknown file"}:${line ?? 0})`;
 const isFile = ({ name }) => files.includes(resolve(name));
 
+/** How many tests and suites have ended, by file and nesting. Those of a suite end before it. */
+const ended = new Map();
+
+/** Counts an ended test or suite. Returns how many a suite consists of. */
+function count({ file, nesting }) {
+  const own = `${file}:${nesting}`;
+  const inner = `${file}:${nesting + 1}`;
+  ended.set(own, (ended.get(own) ?? 0) + 1);
+  const parts = ended.get(inner) ?? 0;
+  ended.delete(inner);
+  return parts;
+}
+
 function pass(data) {
+  const parts = count(data);
+  if (data.details?.type === "suite" && parts === 0) problems.push(`no test in the suite: ${named(data)}`);
   if (data.skip !== undefined) problems.push(`skipped: ${named(data)}`);
   else if (data.todo !== undefined) problems.push(`marked as to do: ${named(data)}`);
   else if (data.details?.type !== "suite" && !isFile(data) && data.file !== undefined) {
@@ -32,7 +47,10 @@ function pass(data) {
 
 const events = run({ files, concurrency: true, timeout: DEADLINE });
 events.on("test:pass", pass);
-events.on("test:fail", (data) => problems.push(`failed: ${named(data)}`));
+events.on("test:fail", (data) => {
+  count(data);
+  problems.push(`failed: ${named(data)}`);
+});
 events.compose(new spec()).pipe(process.stdout);
 await new Promise((done, fail) => events.once("end", done).once("error", fail));
 

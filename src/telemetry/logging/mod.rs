@@ -38,6 +38,8 @@ pub(crate) fn start(
     let is_json = is_json(format)?;
     let targets = Targets::new()
         .with_default(library_level(level))
+        // The errors of this module are clients that left before their response.
+        .with_target("rmcp::service", LevelFilter::OFF)
         .with_target(OWN_CRATES, level);
     let targets = match reported.filter(|_| !is_configured) {
         Some(module) => targets.with_target(module, LevelFilter::ERROR),

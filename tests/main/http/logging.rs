@@ -1,5 +1,6 @@
 //! The log at `debug`: every line of a request has its ids.
 
+use std::io::Write;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::admin::{Admin, start};
 use super::{bearer, request, search};
-use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, McpServer, Program, initialize};
+use crate::support::{
+    DEFAULT_VERSION, HttpServer, HttpSession, McpServer, Program, Recorder, Response, initialize,
+};
 
 /// Waits for a log line that contains all these parts.
 #[track_caller]
@@ -143,4 +146,26 @@ fn stdio_log_names_the_local_user() {
     let line = lines.next().unwrap_or_else(|| panic!("{log}"));
     let named = "user=\"local\" rpc_id=\"stdio-own-1\"";
     assert!(line.contains(named), "{line}");
+}
+
+/// A client that leaves before its response is no error of the server.
+#[test]
+fn client_that_leaves_is_no_error() {
+    let slow = json!({"results": [], "costDollars": {"total": 0.001}});
+    let exa = Recorder::always(Response::slow_json(Duration::from_secs(2), &slow));
+    let server = HttpServer::with_upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", "info")]);
+    let key = [("x-api-key", "the-key-of-the-client")];
+    let search = json!({"name": "web_search_exa", "arguments": {"query": "q"}});
+    let call = server.stateless_request(&key, "tools/call", search);
+    let subscription = json!({"notifications": {"resourcesListChanged": true}});
+    let listen = server.stateless_request(&key, "subscriptions/listen", subscription);
+    for request in [&call, &listen] {
+        let mut client = server.connect();
+        client.write_all(request).expect("the server reads");
+        sleep(Duration::from_millis(500));
+        drop(client);
+    }
+    assert_eq!(exa.take().len(), 1);
+    sleep(Duration::from_millis(500));
+    assert!(!server.log().contains("ERROR"), "{}", server.log());
 }

@@ -317,6 +317,31 @@ fn cached_result_is_readable_on_another_replica() {
     assert_eq!(search_count(), 2);
 }
 
+/// What one server bought for a cached result is not bought again by another, which has the result as it was.
+#[test]
+fn contents_of_a_cached_result_are_bought_once() {
+    let replicas = Replicas::start(2);
+    let call = |server: usize, arguments: Value| {
+        let call = json!({"name": "web_search_exa", "arguments": arguments});
+        let token = bearer("a-token");
+        let headers = [("authorization", token.as_str())];
+        let response = replicas.servers[server].send_stateless(&headers, "tools/call", call);
+        let result = response.json()["result"].clone();
+        assert_eq!(result["isError"], false, "{result}");
+        result
+    };
+    let search = json!({"query": "heat pumps", "numResults": 25, "content_level": "summary"});
+    let found = call(0, search);
+    let id = &found["structuredContent"]["metadata"]["cacheId"];
+    let full = json!({"cache_id": id, "content_level": "full", "max_tokens": 100_000});
+    for server in [1, 0, 1, 0] {
+        let text = call(server, full.clone())["content"][0]["text"].to_string();
+        assert!(text.len() > 10_000, "{text}");
+        assert_eq!(replicas.sandbox.requests("get_contents").len(), 1);
+    }
+    assert_eq!(replicas.sandbox.requests("search").len(), 1);
+}
+
 #[test]
 fn calls_continue_and_counts_survive_without_redis() {
     let replicas = Replicas::start(2);

@@ -27,6 +27,8 @@ enum Start {
     Success,
     /// Creates the run, but a gateway responds with this status.
     Gateway(u16),
+    /// Responds with the run, after this time.
+    Delayed(Duration),
     /// Creates nothing and responds with this status.
     Rejected(u16),
     /// Closes the event stream after the first event.
@@ -118,6 +120,7 @@ impl State {
                 let (disconnected, _) = mpsc::channel();
                 Response::events([event(), Part::WaitForClose(disconnected)])
             }
+            Start::Delayed(pause) => Response::slow_json(pause, &run),
             Start::Success | Start::Rejected(_) => Response::json(200, &run),
         }
     }
@@ -348,4 +351,35 @@ fn recovery_ignores_runs_of_other_users() {
             });
         }
     });
+}
+
+/// A run is listed before its starter knows it; an identical start that never arrived does not take it.
+#[test]
+fn recovery_leaves_a_run_to_its_starter() {
+    let (exa, recorder) = MockExa::start();
+    let server = server(&recorder, &[]);
+    let admin = Admin(&server);
+    let limits = json!({"dollarsPerDay": 1});
+    let create = |user: &str| admin.create(&json!({"userId": user, "limits": limits}));
+    let ((ann, ann_id), (bob, bob_id)) = (create("ann"), create("bob"));
+    let run = json!({"query": "q", "effort": "high"});
+    exa.set(Start::Delayed(Duration::from_secs(4)));
+    scope(|scope| {
+        let of_bob = scope.spawn(|| api(&server, &bob, "agent.runs.create", run.clone()));
+        eventually("the run is created", || exa.runs() == 1);
+        exa.set(Start::Rejected(502));
+        let authorization = bearer(&ann);
+        let mut session = HttpSession::new(&server, &[("authorization", &authorization)]);
+        let task = start_run(&mut session, run.clone());
+        let of_ann = session.request("tasks/result", json!({"taskId": task}));
+        assert_eq!(of_ann["result"]["isError"], true, "{of_ann}");
+        let of_bob = of_bob.join().expect("a result");
+        assert_eq!(of_bob["isError"], false, "{of_bob}");
+    });
+    exa.end_runs();
+    eventually("the run is charged to its starter", || {
+        money(&admin, &bob_id) == (COST, 0.0)
+    });
+    // A gateway's response to a start counts as a lost response.
+    assert_eq!(money(&admin, &ann_id), (0.5, 0.0));
 }
