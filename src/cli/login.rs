@@ -10,7 +10,7 @@ use super::output::{self, Format, OutputView, Terminal};
 use super::{Failure, INTERRUPTED, print_stderr, shutdown};
 use crate::config::Settings;
 use crate::operations::{OperationExecutor, find};
-use exa_mcp_accounts::KeyPrompt;
+use exa_mcp_accounts::{KeyPrompt, KeyUse};
 use exa_mcp_exa_client::{ApiKey, KeyPool};
 use exa_mcp_generated::tools::COMMANDS;
 use exa_mcp_model::Operation;
@@ -162,7 +162,7 @@ async fn prompt() -> Result<String, Failure> {
 /// Asks for a key on a page that only this computer can open.
 async fn ask_in_browser() -> Result<ApiKey, Failure> {
     let keys = KeyPool::new([]);
-    let page = KeyPrompt::new(keys.clone()).page().await;
+    let page = KeyPrompt::new(keys.clone(), KeyUse::Login).page().await;
     let page = page.map_err(Failure::failed)?;
     print_stderr(&format!(
         "Open this page in a browser on this computer, and enter the key there:\n  {}",

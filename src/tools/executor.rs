@@ -19,7 +19,7 @@ use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use crate::render::StructuredContent;
-use exa_mcp_accounts::{KeyPage, KeyPrompt};
+use exa_mcp_accounts::{KeyPage, KeyPrompt, KeyUse};
 use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::{MemoryStore, Store};
@@ -111,7 +111,10 @@ impl ToolExecutor {
     #[must_use]
     pub(crate) fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
-            key_prompt: Some(KeyPrompt::new(self.executor.keys().clone())),
+            key_prompt: Some(KeyPrompt::new(
+                self.executor.keys().clone(),
+                KeyUse::Session,
+            )),
             ..self
         }
     }

@@ -1,5 +1,6 @@
 //! Commands of `surface.yaml` that need something that does not exist are reported, and the rest is generated.
 
+use codegen::GeneratedOutput;
 use serde_json::{Value, json};
 
 use crate::support::DesignCopy;
@@ -49,6 +50,38 @@ fn commands_without_their_operation_are_left_out() {
     );
     assert_eq!(commands["account"], Value::Null);
     assert_eq!(commands["batch"]["remote"], Value::Null);
+}
+
+/// An operation that Exa retires takes its command along, and nothing else.
+#[test]
+fn removed_operation_drops_only_its_command() {
+    let names = |output: &GeneratedOutput| -> Vec<String> {
+        let text = &output.files["generated/commands.json"];
+        let commands: Value = serde_json::from_str(text).unwrap();
+        let plans = commands["plans"].as_array().unwrap().iter();
+        let names = plans.filter_map(|plan| plan["name"].as_str());
+        names.map(str::to_owned).collect()
+    };
+    let copy = DesignCopy::new();
+    let before = names(&copy.generate().unwrap());
+    for (file, path, command) in [
+        ("exa-search-spec.yaml", "/answer", "answer"),
+        (
+            "exa-websets-spec.yaml",
+            "/v0/websets/{id}/cancel",
+            "websets cancel",
+        ),
+    ] {
+        let copy = DesignCopy::new();
+        copy.edit(file, |spec| {
+            let paths = spec["paths"].as_object_mut().unwrap();
+            let found = paths.keys().find(|known| known.ends_with(path)).cloned();
+            paths.remove(&found.unwrap()).unwrap();
+        });
+        let after = names(&copy.generate().unwrap());
+        let expected: Vec<&String> = before.iter().filter(|name| *name != command).collect();
+        assert_eq!(after.iter().collect::<Vec<_>>(), expected, "without {path}");
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub use accounts::{Accounts, PayerLookup};
 pub use allowance::{Allowance, CallPermit};
 pub use client_address::ClientAddress;
 pub use credential::Credential;
-pub use key_page::{KeyPage, KeyPageError, KeyPrompt};
+pub use key_page::{KeyPage, KeyPageError, KeyPrompt, KeyUse};
 pub use known_keys::{KeyProof, KnownKeys};
 pub use limits::{LimitsError, TokenLimits};
 pub use requester::Requester;

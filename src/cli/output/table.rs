@@ -170,21 +170,34 @@ fn record(response: &Value, view: &OutputView<'_>, terminal: &Terminal) -> Strin
     let columns = plan.map(|plan| plan.columns.as_slice()).unwrap_or_default();
     let planned = columns.iter().filter_map(|column| {
         let value = value_of(response, column)?;
-        Some((column.title.as_str(), value))
+        Some((column.title.clone(), value))
     });
-    let mut rows: Vec<(&str, &Value)> = planned.collect();
+    let mut rows: Vec<(String, &Value)> = planned.collect();
     if rows.is_empty() {
-        let is_shown =
-            |value: &Value| !value.is_null() && value.as_array().is_none_or(|it| !it.is_empty());
-        let fields = fields.iter().filter(|(_, value)| is_shown(value));
-        rows = fields.map(|(name, value)| (name.as_str(), value)).collect();
+        for (name, value) in fields {
+            push_rows(&mut rows, name.clone(), value);
+        }
     }
     let mut table = new_table(terminal);
     for (name, value) in rows {
         let text: String = clean_line(&plain(value)).chars().take(MAX_CELL).collect();
-        table.add_row([clean_line(name), text]);
+        table.add_row([clean_line(&name), text]);
     }
     trim_lines(&table.to_string())
+}
+
+/// Adds the rows of a field: one for each value inside of an object, named by its path.
+fn push_rows<'v>(rows: &mut Vec<(String, &'v Value)>, name: String, value: &'v Value) {
+    match value {
+        Value::Null => {}
+        Value::Array(list) if list.is_empty() => {}
+        Value::Object(fields) => {
+            for (inner, value) in fields {
+                push_rows(rows, format!("{name}.{inner}"), value);
+            }
+        }
+        _ => rows.push((name, value)),
+    }
 }
 
 fn new_table(terminal: &Terminal) -> Table {

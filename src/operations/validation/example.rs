@@ -143,10 +143,11 @@ impl ExampleGenerator<'_> {
 
     fn text(&self, node: &Node<'_>, names: &[&str; 2]) -> String {
         let [parent, name] = names;
-        if node.keyword("format").is_some_and(|it| it == "date-time") {
+        let own = self.0.texts.get(*name).filter(|_| parent.is_empty());
+        let is_time = node.keyword("format").is_some_and(|it| it == "date-time");
+        if is_time && own.is_none() {
             return "2026-01-31T00:00:00Z".to_owned();
         }
-        let own = self.0.texts.get(*name).filter(|_| parent.is_empty());
         let qualified = format!("{parent}.{name}");
         let find = |wanted: &str| TEXTS.iter().find(|(field, _)| *field == wanted);
         let known = || {

@@ -232,3 +232,16 @@ fn fetched_pages_are_shown_in_full() {
     let table = with_upstream(80, &response, "fetch https://a.example --fields title,url");
     assert!(!table.contains("the end"), "{table}");
 }
+
+#[test]
+fn values_inside_of_objects_have_rows_of_their_own() {
+    let text = on_terminal(80, &[("NO_COLOR", "1")], "whoami");
+    let has_row = |name: &str, value: &str| {
+        text.lines().any(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(name) && words.next() == Some(value)
+        })
+    };
+    assert!(has_row("limits.maxConcurrent", "50"), "{text}");
+    assert!(!text.contains('{') && !text.contains("null"), "{text}");
+}

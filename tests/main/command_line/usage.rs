@@ -49,7 +49,6 @@ fn unknown_commands_and_flags_are_rejected() {
     for arguments in [
         &["no-such-command"][..],
         &["operations", "--yaml"],
-        &["call"],
         &["call", "search", "{}", "{}"],
     ] {
         Program::new(arguments.iter().copied())
@@ -286,6 +285,7 @@ fn commands_explain_their_flags() {
 fn commands_without_arguments_show_their_help() {
     for command in [
         &["search"][..],
+        &["call"],
         &["fetch"],
         &["websets", "show"],
         &["batch", "run"],
@@ -342,4 +342,31 @@ fn failed_calls_are_reported_once() {
 fn argument_of_an_operation_written_as_a_flag_is_explained() {
     let output = Program::new(["call", "search", "query=x", "--numResults", "5"]).run();
     output.assert_failed(2, &["--numResults", "numResults=VALUE"]);
+}
+
+/// The example of every operation is accepted; only the ids in it exist in no account.
+#[test]
+fn examples_of_all_operations_are_accepted() {
+    let listed = Program::new(["operations", "--json"]).run().json();
+    let mut checked = 0;
+    for operation in listed.as_array().expect("a list") {
+        let name = operation["name"].as_str().expect("a name");
+        let help = Program::new(["operations", name]).run().stdout;
+        let mut lines = help.lines();
+        let example = lines
+            .find_map(|line| line.strip_prefix("  exa-mcp-server "))
+            .expect("an example");
+        let script = format!("\"$0\" --sandbox {example}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_exa-mcp-server")])
+            .env("EXA_SANDBOX_SESSION", "examples")
+            .env("EXA_SANDBOX_RESEARCH", "1")
+            .output()
+            .expect("a shell");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_accepted = output.status.success() || stderr.contains("404 Not Found");
+        assert!(is_accepted, "{name}: {example}\n{stderr}");
+        checked += 1;
+    }
+    assert!(checked > 50, "only {checked} examples");
 }

@@ -241,7 +241,8 @@ fn wait_ends_with_the_work_or_with_exit_code_3() {
     assert_eq!(output.code, Some(3), "{output:#?}");
     let webset: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let id = webset["id"].as_str().expect("an id");
-    let cancel = format!("exa-mcp-server call websets.cancel websetId={id}");
+    // The command works as it is printed, so it has the flag of this one.
+    let cancel = format!("exa-mcp-server --sandbox call websets.cancel websetId={id}");
     assert!(output.stderr.contains(&cancel), "{}", output.stderr);
 }
 

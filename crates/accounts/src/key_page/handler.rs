@@ -8,7 +8,7 @@ use axum::response::Response;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::{KeyPage, PageStatus, html};
+use super::{KeyPage, KeyUse, PageStatus, html};
 use exa_mcp_exa_client::{ApiKey, KeyPool};
 use exa_mcp_model::ids;
 
@@ -25,6 +25,7 @@ pub(super) struct PageState {
     pub(super) token: String,
     /// Receives the key.
     pub(super) keys: KeyPool,
+    pub(super) key_use: KeyUse,
     /// The page.
     pub(super) page: KeyPage,
 }
@@ -63,7 +64,7 @@ impl PageState {
     }
 
     fn form(&self, nonce: &str, problem: Option<&str>) -> String {
-        html::form(&self.path, &self.token, nonce, problem)
+        html::form(&self.path, &self.token, nonce, self.key_use, problem)
     }
 
     /// Browsers send the origin of a form. A request without one still needs the CSRF token.
@@ -96,7 +97,7 @@ impl PageState {
                     self.keys.add(key);
                     tracing::info!("received an Exa API key");
                 }
-                (StatusCode::OK, html::success(nonce))
+                (StatusCode::OK, html::success(nonce, self.key_use))
             }
         }
     }

@@ -35,12 +35,22 @@ pub enum KeyPageError {
     Random(#[from] RandomnessError),
 }
 
+/// What happens to a key that is entered, which the page tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// It stays in memory until the process ends.
+    Session,
+    /// It is stored for the user.
+    Login,
+}
+
 /// Asks the user for a key, on at most one page at a time. Clones share it.
 #[derive(Clone)]
 pub struct KeyPrompt(Arc<Inner>);
 
 struct Inner {
     keys: KeyPool,
+    key_use: KeyUse,
     page: Mutex<Option<KeyPage>>,
     prompt_lock: Mutex<()>,
 }
@@ -68,9 +78,10 @@ enum PageStatus {
 
 impl KeyPrompt {
     /// Creates a prompt that adds entered keys to this pool.
-    pub fn new(keys: KeyPool) -> Self {
+    pub fn new(keys: KeyPool, key_use: KeyUse) -> Self {
         Self(Arc::new(Inner {
             keys,
+            key_use,
             page: Mutex::default(),
             prompt_lock: Mutex::default(),
         }))
@@ -90,14 +101,14 @@ impl KeyPrompt {
         if let Some(open) = page.as_ref().filter(|page| page.is_open()) {
             return Ok(open.clone());
         }
-        let opened = KeyPage::open(self.0.keys.clone()).await?;
+        let opened = KeyPage::open(self.0.keys.clone(), self.0.key_use).await?;
         *page = Some(opened.clone());
         Ok(opened)
     }
 }
 
 impl KeyPage {
-    async fn open(keys: KeyPool) -> Result<Self, KeyPageError> {
+    async fn open(keys: KeyPool, key_use: KeyUse) -> Result<Self, KeyPageError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (path, token) = (format!("/{}", ids::random_id()?), ids::random_id()?);
@@ -112,6 +123,7 @@ impl KeyPage {
             path,
             token,
             keys,
+            key_use,
             page: page.clone(),
         };
         tokio::spawn(page.clone().serve(listener, state));

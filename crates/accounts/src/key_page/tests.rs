@@ -17,7 +17,10 @@ struct Browser {
 impl Browser {
     async fn new() -> Self {
         let keys = KeyPool::new([]);
-        let page = KeyPrompt::new(keys.clone()).page().await.unwrap();
+        let page = KeyPrompt::new(keys.clone(), KeyUse::Session)
+            .page()
+            .await
+            .unwrap();
         let rest = page.url.strip_prefix("http://").unwrap();
         let (host, path) = rest.split_once('/').unwrap();
         Self {
@@ -155,7 +158,7 @@ async fn an_invalid_key_can_be_corrected() {
 #[tokio::test]
 async fn opens_a_new_page_after_closing() {
     let keys = KeyPool::new([]);
-    let prompt = KeyPrompt::new(keys);
+    let prompt = KeyPrompt::new(keys, KeyUse::Session);
     let first = prompt.page().await.unwrap();
     assert_eq!(prompt.page().await.unwrap().url, first.url);
     first.close();
@@ -166,10 +169,19 @@ async fn opens_a_new_page_after_closing() {
 
 #[tokio::test(start_paused = true)]
 async fn closes_after_its_lifetime() {
-    let prompt = KeyPrompt::new(KeyPool::new([]));
+    let prompt = KeyPrompt::new(KeyPool::new([]), KeyUse::Session);
     let page = prompt.page().await.unwrap();
     sleep(LIFETIME - Duration::from_secs(1)).await;
     assert!(page.is_open());
     sleep(Duration::from_secs(2)).await;
     assert!(!page.wait().await);
+}
+
+/// The page of `login` must not promise that the key is not stored.
+#[test]
+fn page_says_what_happens_to_the_key() {
+    let page = |key_use| html::form("/p", "token", "nonce", key_use, None);
+    assert!(page(KeyUse::Session).contains("not written to a file"));
+    let login = page(KeyUse::Login);
+    assert!(!login.contains("not written to a file") && login.contains("stored for your user"));
 }
