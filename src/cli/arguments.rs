@@ -77,7 +77,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Call one operation and print the response as JSON
-    #[command(after_help = call::EXIT_CODES, disable_help_flag = true)]
+    #[command(after_help = call::exit_codes(), disable_help_flag = true)]
     Call {
         /// Name of the operation, for example items.list
         #[arg(value_parser = operation_names(), hide_possible_values = true, required_unless_present = "help")]

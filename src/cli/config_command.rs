@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{Failure, output};
+use super::{Failure, command_name, output};
 use crate::config::{
     ConfigFile, SettingsSource, ValueType, default_path, setting_by_key, suggest_key,
 };
@@ -87,7 +87,10 @@ fn known(key: &str) -> Result<&'static crate::config::Setting, Failure> {
     setting_by_key(key).ok_or_else(|| {
         let hint = match suggest_key(key) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`exa-mcp-server capabilities` lists them under environment".to_owned(),
+            None => format!(
+                "`{} capabilities` lists them under environment",
+                command_name()
+            ),
         };
         Failure::usage(format!("unknown setting `{key}`; {hint}"))
     })

@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use super::arguments::command;
-use super::{FAILED, Failure};
-
-/// The name of the program.
-const PROGRAM: &str = "exa-mcp-server";
+use super::{FAILED, Failure, command_name};
 
 /// Returns the help of `call`, whose flag `--help` describes operations.
 pub(super) fn call_help() -> String {
@@ -19,7 +16,7 @@ pub(super) fn call_help() -> String {
 /// Returns completions for a shell.
 pub(super) fn completions(shell: clap_complete::Shell) -> String {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), PROGRAM, &mut text);
+    clap_complete::generate(shell, &mut command(), command_name(), &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 

@@ -17,6 +17,7 @@ mod login;
 mod manual;
 mod operations;
 mod output;
+mod program;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 #[cfg(feature = "sandbox")]
@@ -35,6 +36,7 @@ use std::time::Duration;
 use arguments::{BatchAction, Command, Globals, Invocation};
 use call::Request;
 use output::Terminal;
+use program::command_name;
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};

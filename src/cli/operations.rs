@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::command_name;
 use crate::operations::price::cost_in_words;
 use crate::operations::validation::shape_at;
 use crate::operations::{all, find, input_schema, nearest};
@@ -44,9 +45,10 @@ pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
         ""
     };
     let example = crate::operations::example(operation);
+    let program = command_name();
     Ok(format!(
-        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  exa-mcp-server call {} '{example}'\n\n\
-         Arguments as JSON Schema: exa-mcp-server operations {} --json",
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  {program} call {} '{example}'\n\n\
+         Arguments as JSON Schema: {program} operations {} --json",
         operation.signature,
         operation.description,
         operation.method,

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::progress::CallProgress;
 use super::request::Request;
 use super::{Failure, call_failure, preview};
+use crate::cli::command_name;
 use crate::cli::output::{self, OutputView, Terminal};
 use crate::cli::{
     FAILED, INTERRUPTED, LEDGER_TIMEOUT, TIMED_OUT, known_ids, print_stderr, shutdown,
@@ -397,7 +398,7 @@ fn continues(job: &RemoteJob) -> String {
                 format!(" {name}={}", output::clean_line(&value))
             })
             .collect();
-        format!("exa-mcp-server call {name}{pairs}")
+        format!("{} call {name}{pairs}", command_name())
     };
     let follow = command(job.poll_call());
     let cancel = match job.cancel_call() {

@@ -10,6 +10,7 @@ mod json_document;
 mod json_tree;
 mod plan;
 mod platform;
+mod redaction;
 mod report;
 mod toml_document;
 
@@ -40,7 +41,7 @@ pub(super) struct InstallArguments {
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
     /// Name of the server in the client
-    #[arg(long, default_value = "exa", value_name = "NAME")]
+    #[arg(long, default_value = "exa", value_name = "NAME", value_parser = server_name)]
     name: String,
     /// Show the change and write nothing
     #[arg(long)]
@@ -51,6 +52,15 @@ pub(super) struct InstallArguments {
     /// Replace or remove a server of this name that is another program
     #[arg(long)]
     force: bool,
+}
+
+/// Checks the name of a server. Some clients accept no other characters.
+fn server_name(name: &str) -> Result<String, &'static str> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(is_valid) {
+        return Err("clients accept letters, digits, `-` and `_`");
+    }
+    Ok(name.to_owned())
 }
 
 /// The flags of every command.
@@ -141,6 +151,8 @@ enum InstallError {
         line: usize,
         message: String,
     },
+    #[error("{} is read-only and was not touched; make it writable and try again", .0.display())]
+    ReadOnly(PathBuf),
     #[error("{} was changed by another program meanwhile and was not touched; try again", .0.display())]
     Changed(PathBuf),
     #[error(
@@ -164,6 +176,8 @@ enum InstallError {
     Url(String),
     #[error("the path of this program cannot be found: {0}")]
     Program(std::io::Error),
+    #[error("--tools: {0}")]
+    Tools(String),
     #[error("the token contains characters that a header cannot have")]
     Token,
 }

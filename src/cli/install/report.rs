@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::clients::{Client, SecretReference};
 use super::entry::{Connection, KEY_VARIABLE, Key, TOKEN_VARIABLE, Token};
 use super::plan::{Action, Plan, PlanOutcome};
+use super::redaction::MASK;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 2;
@@ -95,6 +96,7 @@ pub(super) fn difference(plan: &Plan, secrets: &[String]) -> String {
         Action::Write(text) => text.as_str(),
         Action::Delete => return format!("{path}: would be deleted, it has nothing else"),
     };
+    let (shown_before, shown_after) = (plan.redact(before), plan.redact(after));
     let before: Vec<&str> = before.lines().collect();
     let after: Vec<&str> = after.lines().collect();
     let pairs = before.iter().zip(&after);
@@ -109,15 +111,16 @@ pub(super) fn difference(plan: &Plan, secrets: &[String]) -> String {
             let _ = write!(text, "\n{mark} {line}");
         }
     };
-    let end = after.len() - tail;
+    let (old_end, end) = (before.len() - tail, after.len() - tail);
+    // What changed is found in the files, and shown without their secrets.
+    let before: Vec<&str> = shown_before.lines().collect();
+    let after: Vec<&str> = shown_after.lines().collect();
     lines(' ', &after, start, head);
-    lines('-', &before, head, before.len() - tail);
+    lines('-', &before, head, old_end);
     lines('+', &after, head, end);
     lines(' ', &after, end, after.len().min(end + CONTEXT));
     let hidden = secrets.iter().filter(|secret| !secret.is_empty());
-    hidden.fold(text, |text, secret| {
-        text.replace(secret.as_str(), "********")
-    })
+    hidden.fold(text, |text, secret| text.replace(secret.as_str(), MASK))
 }
 
 /// Returns the secrets that must not be shown.
