@@ -148,7 +148,7 @@ mod tests {
         for reference in ["", "$A", "${A}", "${env:A}", "${input:a}", "Bearer ${A}"] {
             assert_eq!(redact(reference, env), None, "{reference}");
         }
-        assert_eq!(redact("$ecret!", env).unwrap(), MASK);
+        assert_eq!(redact("$money!", env).unwrap(), MASK);
         let headers = Position::default().member("headers").member("X");
         assert_eq!(redact("Bearer abc", headers).unwrap(), "Bearer ********");
         assert_eq!(member("apiKey", "abc").unwrap(), MASK);

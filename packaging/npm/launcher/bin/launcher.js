@@ -4,7 +4,7 @@
 
 const fs = require("node:fs");
 const path = require("node:path");
-const { name, version, optionalDependencies } = require("../package.json");
+const { name, version, repository, optionalDependencies } = require("../package.json");
 
 // musl and glibc have packages of their own.
 function usesMusl() {
@@ -44,7 +44,7 @@ function findProgram() {
         const platforms = supported.map((supportedName) => supportedName.slice(name.length + 1)).join(", ");
         fail(
             `there is no program for ${platform.slice(name.length + 1)}; available: ${platforms}. ` +
-                "Build it from source instead: cargo install --git https://github.com/exa-mcp-server/exa-mcp-server",
+                `Build it from source instead: cargo install --git ${repository.url.replace(/^git\+|\.git$/g, "")}`,
         );
     }
     if (!folder) {
