@@ -90,6 +90,7 @@ fn windows() {
 /// The separator of Windows is an ordinary character here, so each path is one name.
 #[test]
 #[cfg(unix)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 fn packaged_claude_desktop() {
     let folder = tempfile::tempdir().unwrap();
     let local = folder.path().join("Local");
