@@ -11,7 +11,7 @@ use crate::config::SettingsSource;
 use crate::tools::ToolRegistry;
 
 /// A connection, and what the user should know about it.
-pub(super) struct PlannedConnection {
+pub(super) struct ResolvedConnection {
     pub(super) connection: Connection,
     pub(super) warnings: Vec<String>,
 }
@@ -21,14 +21,14 @@ pub(super) fn connect(
     machine: &Machine,
     arguments: &InstallArguments,
     common: &CommonFlags,
-) -> Result<PlannedConnection, InstallError> {
+) -> Result<ResolvedConnection, InstallError> {
     match &arguments.url {
         Some(url) => remote(machine, url, arguments.token.as_deref(), common),
         None => local(machine, common),
     }
 }
 
-fn local(machine: &Machine, common: &CommonFlags) -> Result<PlannedConnection, InstallError> {
+fn local(machine: &Machine, common: &CommonFlags) -> Result<ResolvedConnection, InstallError> {
     let program = program_path(machine).map_err(InstallError::Program)?;
     let warnings = warning(&program).into_iter().collect();
     let mut flags = Vec::new();
@@ -53,7 +53,7 @@ fn local(machine: &Machine, common: &CommonFlags) -> Result<PlannedConnection, I
         flags,
         key,
     };
-    Ok(PlannedConnection {
+    Ok(ResolvedConnection {
         connection,
         warnings,
     })
@@ -88,7 +88,7 @@ fn remote(
     address: &str,
     token: Option<&str>,
     common: &CommonFlags,
-) -> Result<PlannedConnection, InstallError> {
+) -> Result<ResolvedConnection, InstallError> {
     let invalid = || InstallError::Url(address.to_owned());
     let mut url = Url::parse(address).map_err(|_| invalid())?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
@@ -121,7 +121,7 @@ fn remote(
         ));
     }
     let url = url.to_string();
-    Ok(PlannedConnection {
+    Ok(ResolvedConnection {
         connection: Connection::Remote { url, token },
         warnings,
     })

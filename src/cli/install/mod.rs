@@ -1,5 +1,6 @@
 //! `exa-mcp-server install`: writes the server into the configuration of clients.
 
+mod change;
 mod choice;
 mod clients;
 mod connection;
@@ -8,7 +9,6 @@ mod entry;
 mod file;
 mod json_document;
 mod json_tree;
-mod plan;
 mod platform;
 mod redaction;
 mod report;
@@ -17,10 +17,10 @@ mod toml_document;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use change::{Change, ChangeOutcome, Target};
 use clients::{CLIENTS, Client};
 use connection::connect;
 use file::ClientFile;
-use plan::{Plan, PlanOutcome, Target};
 use platform::Machine;
 
 use super::{FAILED, Failure};
@@ -225,20 +225,20 @@ fn configure(
     };
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     for client in chosen {
-        let planned = client_file(client, machine).and_then(|file| {
+        let prepared = client_file(client, machine).and_then(|file| {
             if arguments.remove {
-                Plan::remove(client, file, target)
+                Change::remove(client, file, target)
             } else {
-                Plan::install(client, file, target, &connection.connection)
+                Change::install(client, file, target, &connection.connection)
             }
         });
-        let result = planned.and_then(|plan| {
+        let result = prepared.and_then(|change| {
             if arguments.print {
-                let secrets = report::secrets(&plan, &connection.connection);
-                return Ok(report::difference(&plan, &secrets));
+                let secrets = report::secrets(&change, &connection.connection);
+                return Ok(report::difference(&change, &secrets));
             }
-            let text = report::describe(client, &arguments.name, &plan, &connection.connection);
-            plan.apply().map(|()| text)
+            let text = report::describe(client, &arguments.name, &change, &connection.connection);
+            change.apply().map(|()| text)
         });
         match result {
             Ok(report) => reports.push(report),
@@ -280,12 +280,14 @@ fn states<'a>(found: &[&'a Client], machine: &Machine, name: &str) -> Vec<choice
     let target = Target { name, force: true };
     let state = |client: &&'a Client| {
         let path = machine.resolve(client.file)?;
-        let plan =
-            ClientFile::read(path.clone()).and_then(|file| Plan::remove(client, file, target));
+        let change =
+            ClientFile::read(path.clone()).and_then(|file| Change::remove(client, file, target));
         Some(choice::ClientState {
             client,
             path,
-            is_installed: plan.map(|plan| plan.outcome == PlanOutcome::Removed).ok(),
+            is_installed: change
+                .map(|change| change.outcome == ChangeOutcome::Removed)
+                .ok(),
         })
     };
     found.iter().filter_map(state).collect()

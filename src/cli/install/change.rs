@@ -10,9 +10,9 @@ use super::file::ClientFile;
 
 /// A change of a configuration file.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Change {
     pub(super) file: ClientFile,
-    pub(super) outcome: PlanOutcome,
+    pub(super) outcome: ChangeOutcome,
     pub(super) action: Action,
     /// The entry as it will be.
     pub(super) entry: Option<Entry>,
@@ -23,7 +23,7 @@ pub(super) struct Plan {
 
 /// What a change means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlanOutcome {
+pub(super) enum ChangeOutcome {
     Added,
     Updated,
     Current,
@@ -46,8 +46,8 @@ pub(super) struct Target<'a> {
     pub(super) force: bool,
 }
 
-impl Plan {
-    /// Plans to add or update the entry.
+impl Change {
+    /// Prepares to add or update the entry.
     pub(super) fn install(
         client: &Client,
         file: ClientFile,
@@ -68,14 +68,14 @@ impl Plan {
         edited.map_err(|error| error.in_file(&file.path))?;
         check_others(&old, &document, client, target.name, &file)?;
         let outcome = if document.text() == old.text() {
-            PlanOutcome::Current
+            ChangeOutcome::Current
         } else if existing.is_some() {
-            PlanOutcome::Updated
+            ChangeOutcome::Updated
         } else {
-            PlanOutcome::Added
+            ChangeOutcome::Added
         };
         let action = match outcome {
-            PlanOutcome::Current => Action::Nothing,
+            ChangeOutcome::Current => Action::Nothing,
             _ => Action::Write(document.text().to_owned()),
         };
         let has_original_backup = original(client, &file, &old, target.name).is_some();
@@ -89,7 +89,7 @@ impl Plan {
         })
     }
 
-    /// Plans to remove the entry. If nothing else has changed since it was added, the file becomes what it was.
+    /// Prepares to remove the entry. If nothing else has changed since it was added, the file becomes what it was.
     pub(super) fn remove(
         client: &Client,
         file: ClientFile,
@@ -100,7 +100,7 @@ impl Plan {
         let Some(existing) = old.entry(client.servers, target.name) else {
             return Ok(Self {
                 file,
-                outcome: PlanOutcome::NotInstalled,
+                outcome: ChangeOutcome::NotInstalled,
                 action: Action::Nothing,
                 entry: None,
                 format: client.format,
@@ -125,7 +125,7 @@ impl Plan {
         };
         Ok(Self {
             file,
-            outcome: PlanOutcome::Removed,
+            outcome: ChangeOutcome::Removed,
             action,
             entry: None,
             format: client.format,
@@ -143,7 +143,7 @@ impl Plan {
         self.action != Action::Nothing && self.file.exists() && !self.has_original_backup
     }
 
-    /// Carries out the plan.
+    /// Carries out the change.
     pub(super) fn apply(&self) -> Result<(), InstallError> {
         if self.action != Action::Nothing {
             self.file.check_writable()?;
