@@ -43,7 +43,9 @@ fn check_fingerprint(root: &Path) -> Result<(), String> {
 
 #[cfg(feature = "codegen")]
 fn regenerate(root: &Path, check: bool) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=../codegen-snapshots");
+    for output in ["codegen-snapshots", "README.md", "docs"] {
+        println!("cargo::rerun-if-changed=../{output}");
+    }
     let output = codegen::generate(root).map_err(|error| error.to_string())?;
     for notice in &output.notices {
         println!("cargo::warning={notice}");

@@ -181,7 +181,7 @@ fn remote_problem(remote: &RemoteBatch, model: &Model) -> Option<String> {
     };
     let fields = [&remote.id, &remote.method, &remote.url, &remote.body];
     let paths = fields.map(|field| format!("{}[].{field}", remote.requests));
-    let mut paths = paths.into_iter();
+    let mut paths = paths.into_iter().chain([remote.metadata.clone()]);
     let missing = paths.find(|path| !locate(&operation.input_schema, path).exists());
     if let Some(path) = missing {
         return Some(format!("`{}` has no argument `{path}`", operation.name));

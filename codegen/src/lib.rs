@@ -18,6 +18,7 @@ mod names;
 mod operations;
 pub mod output;
 mod overlay;
+mod pages;
 mod parameters;
 mod path_template;
 mod prices;
@@ -176,8 +177,19 @@ const LIB_HEADER: &str = "\
 /// Generates everything from `root/data-design` in memory.
 pub fn generate(root: &Path) -> Result<GeneratedOutput> {
     let data_design = root.join("data-design");
-    let design = read(&data_design)?;
-    let mut files = BTreeMap::new();
+    generate_from(&mut read(&data_design)?, &data_design, root)
+}
+
+/// Generates everything from a design, and the pages of the documentation below `root` with current numbers.
+///
+/// What was left out moves to the output.
+pub(crate) fn generate_from(
+    design: &mut Design,
+    data_design: &Path,
+    root: &Path,
+) -> Result<GeneratedOutput> {
+    let mut notices = design.findings.notices.clone();
+    let mut files = pages::generate(root, &design.tools, &mut notices)?;
     let glue = glue::generate(&design.model, &design.clients)?;
     for (name, client) in &design.clients {
         files.insert(format!("generated/{name}.rs"), rust_source(&client.file));
@@ -190,7 +202,7 @@ pub fn generate(root: &Path) -> Result<GeneratedOutput> {
     let fields = format!("{HEADER}{fields}");
     files.insert("generated/response_fields.rs".to_owned(), fields);
     files.insert("generated/lib.rs".to_owned(), lib_source(&design.clients));
-    let guide = load::load_text(&data_design, "client.md")?;
+    let guide = load::load_text(data_design, "client.md")?;
     files.insert("generated/client.md".to_owned(), guide);
     for operation in &design.model.operations {
         let schemas = [
@@ -206,19 +218,19 @@ pub fn generate(root: &Path) -> Result<GeneratedOutput> {
             files.insert(name, compact_json(&operation.behavior));
         }
     }
-    for (name, snapshot) in snapshots::operations(&design) {
+    for (name, snapshot) in snapshots::operations(design) {
         let name = format!("codegen-snapshots/operations/{name}.json");
         files.insert(name, snapshots::to_text(&snapshot));
     }
-    add_tool_files(&design, &mut files);
-    let surface = snapshots::surface(&design.model, &design.findings.notices);
+    add_tool_files(design, &mut files);
+    let surface = snapshots::surface(&design.model, &notices);
     files.insert("codegen-snapshots/SURFACE.md".to_owned(), surface);
-    let fingerprint = fingerprint_file(&data_design, &files)?;
+    let fingerprint = fingerprint_file(data_design, &files)?;
     files.insert(format!("generated/{}", fingerprint::FILE), fingerprint);
     Ok(GeneratedOutput {
         files,
-        notices: design.findings.notices,
-        omissions: design.findings.omissions,
+        notices,
+        omissions: std::mem::take(&mut design.findings.omissions),
     })
 }
 

@@ -5,10 +5,12 @@ use exa_mcp_generated::tools::{SETS, TOOLS};
 
 use super::batch::BatchOptions;
 use super::call::{self, OutputOptions, PlanCall, RequestOptions, add_commands, find_plan_call};
+use super::command_name;
 use super::config_command::ConfigAction;
-use super::environment::{ENVIRONMENT, HTTP_ENVIRONMENT};
+use super::environment::HTTP_ENVIRONMENT;
+use super::help;
 use super::install::{CommonFlags, InstallArguments};
-use super::output::ColorChoice;
+use super::output::{ColorChoice, shell_word};
 #[cfg(feature = "sdk")]
 use super::sdk;
 use crate::operations::all;
@@ -17,7 +19,7 @@ use crate::operations::all;
 ///
 /// Without a command it serves MCP over standard input and output.
 #[derive(Debug, Default, Parser)]
-#[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
+#[command(name = "exa-mcp-server", version, after_help = help::examples(), after_long_help = help::long())]
 struct Arguments {
     #[command(flatten)]
     globals: Globals,
@@ -27,6 +29,7 @@ struct Arguments {
 
 /// The flags of all commands.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Globals {
     /// Use an embedded sandbox instead of the Exa API: no key, no network, synthetic data. Commands of one session share
     /// its state; with FILE, the state is stored there
@@ -51,6 +54,21 @@ pub(super) struct Globals {
 }
 
 impl Globals {
+    /// Returns the program with the flags that decide where calls go, for commands that are proposed.
+    pub(super) fn program(&self) -> String {
+        let mut program = command_name().to_owned();
+        #[cfg(feature = "sandbox")]
+        match self.sandbox.as_deref() {
+            Some("") => program += " --sandbox",
+            Some(file) => program += &format!(" --sandbox={}", shell_word(file)),
+            None => {}
+        }
+        if let Some(config) = &self.config {
+            program += &format!(" --config {}", shell_word(&config.display().to_string()));
+        }
+        program
+    }
+
     /// Returns the flags that `install` writes into the configuration of clients.
     pub(super) fn common_flags(&self) -> CommonFlags {
         CommonFlags {
@@ -67,7 +85,7 @@ impl Globals {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List the operations of the Exa API, or describe one and what it costs
+    /// List the operations of the Exa API, or describe one
     Operations {
         /// Name of the operation to describe, for example items.list
         #[arg(value_parser = operation_names(), hide_possible_values = true)]
@@ -77,7 +95,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Call one operation and print the response as JSON
-    #[command(after_help = call::exit_codes(), disable_help_flag = true)]
+    #[command(after_help = call::exit_codes(), disable_help_flag = true, arg_required_else_help = true)]
     Call {
         /// Name of the operation, for example items.list
         #[arg(value_parser = operation_names(), hide_possible_values = true, required_unless_present = "help")]
@@ -96,7 +114,7 @@ pub(super) enum Command {
     /// Make many calls, one for each line of a file
     #[command(subcommand)]
     Batch(BatchAction),
-    /// Show the tools of the current configuration and their size in tokens
+    /// Show the enabled tools and their size in tokens
     Tools {
         /// Print the result of tools/list
         #[arg(long)]
@@ -122,7 +140,7 @@ pub(super) enum Command {
         #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
         listen: String,
     },
-    /// Write typed modules that call the tools, for agents that write code
+    /// Write typed modules that call the tools
     #[cfg(feature = "sdk")]
     Sdk {
         /// The language
@@ -154,15 +172,15 @@ pub(super) enum Command {
     /// Read and change the configuration file
     #[command(subcommand)]
     Config(ConfigAction),
-    /// Print commands, operations, exit codes, error codes and environment variables as JSON
+    /// Describe commands, operations and codes as JSON, for agents
     Capabilities,
-    /// Check the health of a running HTTP server; exit code 0 if it is healthy
+    /// Check a running HTTP server; exit code 0 if it is healthy
     Health {
         /// Address of the server [default: EXA_MCP_LISTEN, or 127.0.0.1:3000]
         #[arg(long, value_name = "ADDR")]
         address: Option<String>,
     },
-    /// Add the server to the configuration of MCP clients, or remove it
+    /// Add the server to MCP clients, or remove it
     Install(InstallArguments),
     /// Check key, network, store and configuration
     Doctor,
@@ -171,7 +189,7 @@ pub(super) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write one for each command to a directory
+    /// Print the manual page, or write all to a directory
     Man {
         /// Directory to write to; created if it does not exist
         #[arg(long, value_name = "DIR")]
@@ -186,6 +204,7 @@ pub(super) enum Command {
 #[derive(Debug, Subcommand)]
 pub(super) enum BatchAction {
     /// Run the calls of a file of JSON lines; if it is interrupted, run it again to continue
+    #[command(arg_required_else_help = true)]
     Run(BatchOptions),
 }
 
@@ -200,7 +219,7 @@ pub(super) struct Invocation {
 
 /// Parses the command line of this process.
 pub(super) fn parse() -> Result<Invocation, clap::Error> {
-    let matches = command().try_get_matches()?;
+    let matches = command().try_get_matches().map_err(explain)?;
     if let Some(call) = find_plan_call(&matches) {
         return Ok(Invocation {
             globals: Globals::from_arg_matches(&matches)?,
@@ -211,12 +230,33 @@ pub(super) fn parse() -> Result<Invocation, clap::Error> {
     Ok(Invocation { globals, command })
 }
 
-/// Returns the whole command line.
-pub(super) fn command() -> clap::Command {
-    add_commands(Arguments::command())
+/// Adds to the error of an unknown flag that arguments of operations are no flags.
+fn explain(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_call = std::env::args().any(|argument| argument == "call");
+    let flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if is_call => flag.trim_start_matches('-').to_owned(),
+        _ => return error,
+    };
+    let is_argument = all()
+        .iter()
+        .flat_map(|operation| operation.arguments)
+        .any(|argument| argument.name == flag);
+    if error.kind() == ErrorKind::UnknownArgument && is_argument {
+        let tip = format!("arguments of operations are KEY=VALUE pairs: {flag}=VALUE");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
-fn operation_names() -> call::OpenValues {
+/// Returns the whole command line.
+pub(super) fn command() -> clap::Command {
+    help::with_sections(add_commands(Arguments::command()))
+}
+
+/// Accepts any text, and offers the names of the operations.
+pub(super) fn operation_names() -> call::OpenValues {
     call::OpenValues::new(|| all().iter().map(|it| it.name.to_owned()).collect())
 }
 

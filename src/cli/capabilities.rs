@@ -117,7 +117,9 @@ fn flags(command: &Command) -> Vec<Value> {
     let mut seen: Vec<&str> = Vec::new();
     let mut list = Vec::new();
     for flag in flags {
-        let Some(long) = flag.get_long().filter(|long| !seen.contains(long)) else {
+        // A hidden flag has no effect on the command.
+        let long = flag.get_long().filter(|_| !flag.is_hide_set());
+        let Some(long) = long.filter(|long| !seen.contains(long)) else {
             continue;
         };
         seen.push(long);

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{Failure, command_name, output};
-use crate::config::{
-    ConfigFile, SettingsSource, ValueType, default_path, setting_by_key, suggest_key,
-};
+use super::{Failure, command_name, config_edit, output};
+use crate::config::{ConfigFile, SettingsSource, default_path, setting_by_key, suggest_key};
+use crate::operations::{OperationError, OperationExecutor, example, find};
 
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
@@ -66,8 +65,11 @@ fn get(key: &str, file: Option<&Path>) -> Result<String, Failure> {
         let defaults = source.file().map(ConfigFile::default_arguments);
         let defaults = defaults.cloned().unwrap_or_default();
         let found = defaults.iter().find_map(|(operation, arguments)| {
-            let rest = path.strip_prefix(operation.as_str())?.strip_prefix('.')?;
-            output::at(arguments, rest).cloned()
+            let rest = path.strip_prefix(operation.as_str())?;
+            match rest.strip_prefix('.') {
+                Some(rest) => output::at(arguments, rest).cloned(),
+                None => rest.is_empty().then(|| arguments.clone()),
+            }
         });
         return match found {
             Some(Value::String(text)) => Ok(text),
@@ -97,43 +99,73 @@ fn known(key: &str) -> Result<&'static crate::config::Setting, Failure> {
 }
 
 fn set(key: &str, value: &str, file: Option<&Path>) -> Result<String, Failure> {
+    // A symbolic link stays one.
     let path = path(file)?;
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),
     };
-    let literal = if key.starts_with("defaults.") {
-        default_literal(value)
-    } else {
-        literal(known(key)?.value_type, value)
-    };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let is_own = |line: &String| {
-        let name = line.split('=').next().unwrap_or_default();
-        line.contains('=') && name.trim().replace('"', "") == key
-    };
-    let end = lines
-        .iter()
-        .position(|line| line.trim_start().starts_with('['));
-    let end = end.unwrap_or(lines.len());
-    let found = lines.iter().take(end).position(is_own);
-    match (found, value.is_empty()) {
-        (Some(index), true) => drop(lines.remove(index)),
-        (None, true) => {}
-        (Some(index), false) => {
-            if let Some(line) = lines.get_mut(index) {
-                *line = format!("{} = {literal}", toml_key(key));
-            }
+    let not_changed =
+        |problem: String| Failure::usage(format!("`{key}` was not changed: {problem}"));
+    let is_default = key.starts_with("defaults.");
+    let new = if value.is_empty() {
+        if !is_default {
+            known(key)?;
         }
-        (None, false) => lines.insert(end, format!("{} = {literal}", toml_key(key))),
+        None
+    } else if is_default {
+        Some(config_edit::default_value(value).map_err(not_changed)?)
+    } else {
+        let value_type = known(key)?.value_type;
+        Some(config_edit::setting_value(value_type, value).map_err(not_changed)?)
+    };
+    let before = ConfigFile::check(text.as_bytes());
+    let text = config_edit::edit(&text, key, new).map_err(not_changed)?;
+    let defaults = ConfigFile::check(text.as_bytes()).map_err(|problem| {
+        // An earlier problem is not due to the change.
+        let is_earlier = before.is_err();
+        let file = is_earlier.then(|| format!("{} is invalid: ", path.display()));
+        not_changed(format!("{}{problem}", file.unwrap_or_default()))
+    })?;
+    if is_default && !value.is_empty() {
+        check_default(key, &defaults).map_err(not_changed)?;
     }
-    let text = lines.join("\n") + "\n";
-    ConfigFile::check(text.as_bytes())
-        .map_err(|problem| Failure::usage(format!("the setting was not changed: {problem}")))?;
-    write(&path, &text).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    write(&path, &text).map_err(|error| {
+        Failure::failed(format!("{} cannot be written: {error}", path.display()))
+    })?;
     let done = if value.is_empty() { "Removed" } else { "Set" };
     Ok(format!("{done} `{key}` in {}.", path.display()))
+}
+
+/// Rejects a default argument that no call could send.
+fn check_default(key: &str, defaults: &Map<String, Value>) -> Result<(), String> {
+    for (name, arguments) in defaults {
+        let Some(operation) = find(name) else {
+            continue;
+        };
+        let mut call = example(operation);
+        if let (Value::Object(call), Value::Object(arguments)) = (&mut call, arguments) {
+            call.extend(arguments.clone());
+        }
+        let Err(OperationError::Arguments(error)) = OperationExecutor::validate(operation, call)
+        else {
+            continue;
+        };
+        let argument = key.strip_prefix("defaults.").and_then(|rest| {
+            let rest = rest.strip_prefix(name.as_str())?.strip_prefix('.')?;
+            rest.split('.').next()
+        });
+        let is_own = |path: &str| {
+            let rest = argument.and_then(|argument| path.strip_prefix(argument));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        if let Some(problem) = error.problems.iter().find(|it| is_own(&it.path)) {
+            return Err(problem.message.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Returns the path of the file that is changed.
@@ -162,46 +194,4 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(temporary, path)
-}
-
-/// Returns a key with quotes where TOML wants them.
-fn toml_key(key: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    if key.chars().all(is_bare) {
-        key.to_owned()
-    } else {
-        json!(key).to_string()
-    }
-}
-
-/// Returns a value as TOML.
-fn literal(value_type: ValueType, value: &str) -> String {
-    match value_type {
-        ValueType::Integer | ValueType::Boolean | ValueType::Dollars => value.trim().to_owned(),
-        ValueType::Table => inline(&serde_json::from_str(value).unwrap_or(json!(value))),
-        ValueType::Text | ValueType::List | ValueType::Paths => json!(value).to_string(),
-    }
-}
-
-/// Returns a default argument as TOML: numbers, booleans, lists and objects are JSON.
-fn default_literal(value: &str) -> String {
-    inline(&serde_json::from_str(value).unwrap_or(json!(value)))
-}
-
-/// Returns JSON as an inline TOML value.
-fn inline(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.iter();
-            let fields: Vec<String> = fields
-                .map(|(name, value)| format!("{} = {}", json!(name), inline(value)))
-                .collect();
-            format!("{{ {} }}", fields.join(", "))
-        }
-        Value::Array(list) => {
-            let entries: Vec<String> = list.iter().map(inline).collect();
-            format!("[{}]", entries.join(", "))
-        }
-        other => other.to_string(),
-    }
 }

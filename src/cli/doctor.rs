@@ -93,7 +93,9 @@ fn check_key(settings: &Settings) -> Finding {
     match settings.key {
         Some(_) => passed("key: set".to_owned()),
         None => failed(
-            "key: none; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY, or try --sandbox".to_owned(),
+            "key: none; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY or run `exa-mcp-server login`, or \
+             try --sandbox"
+                .to_owned(),
         ),
     }
 }

@@ -56,6 +56,7 @@ fn reachable_address(listen: Option<&str>) -> String {
     let Some(listen) = listen.map(str::trim) else {
         return super::DEFAULT_ADDRESS.to_owned();
     };
+    let listen = super::http::address(listen);
     match listen.parse::<SocketAddr>() {
         // The unspecified address cannot be connected to.
         Ok(address) if address.ip().is_unspecified() => {
@@ -65,7 +66,7 @@ fn reachable_address(listen: Option<&str>) -> String {
             };
             SocketAddr::new(here, address.port()).to_string()
         }
-        _ => listen.to_owned(),
+        _ => listen,
     }
 }
 
@@ -99,6 +100,8 @@ mod tests {
             (Some("[::]:8080"), "[::1]:8080"),
             (Some(" 10.1.2.3:80 "), "10.1.2.3:80"),
             (Some("localhost:81"), "localhost:81"),
+            (Some("81"), "127.0.0.1:81"),
+            (Some(":81"), "127.0.0.1:81"),
         ] {
             assert_eq!(reachable_address(listen), expected);
         }

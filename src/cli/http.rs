@@ -36,6 +36,16 @@ pub(super) fn address(listen: &str) -> String {
     }
 }
 
+/// Describes why an address cannot be listened on, and what to do.
+pub(super) fn cannot_listen(address: &str, error: &std::io::Error) -> String {
+    let hint = match error.kind() {
+        std::io::ErrorKind::InvalidInput => "; write HOST:PORT, such as 127.0.0.1:3000, or a port",
+        std::io::ErrorKind::AddrInUse => "; stop the other program, or choose another port",
+        _ => "",
+    };
+    format!("cannot listen on {address}: {error}{hint}")
+}
+
 /// Serves until the process receives a termination signal.
 pub(super) async fn serve(
     mut settings: Settings,
@@ -60,7 +70,7 @@ pub(super) async fn serve(
     }
     let listener = TcpListener::bind(listen)
         .await
-        .map_err(|error| Failure::usage(format!("cannot listen on {listen}: {error}")))?;
+        .map_err(|error| Failure::usage(cannot_listen(listen, &error)))?;
     let address = listener.local_addr().map_err(Failure::usage)?;
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
     let executor = super::executor(&settings)?;

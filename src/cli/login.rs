@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::call::{call_failure, open_session};
 use super::keychain::{self, KeyStorage};
 use super::output::{self, Format, OutputView, Terminal};
-use super::{Failure, command_name, print_stderr};
+use super::{Failure, INTERRUPTED, command_name, print_stderr, shutdown};
 use crate::config::Settings;
 use crate::operations::{OperationExecutor, find};
 use exa_mcp_accounts::KeyPrompt;
@@ -33,7 +33,7 @@ pub(super) async fn login(
     let key = if browser {
         ask_in_browser().await?
     } else {
-        ask_in_terminal()?
+        ask_in_terminal().await?
     };
     let team = match check {
         Some(operation) => team_of(&executor.with_key(key.clone()), operation).await?,
@@ -116,11 +116,10 @@ async fn team_of(
 }
 
 /// Reads a key without showing it; from a pipe if standard input is one.
-fn ask_in_terminal() -> Result<ApiKey, Failure> {
+async fn ask_in_terminal() -> Result<ApiKey, Failure> {
     let text = if std::io::stdin().is_terminal() {
         print_stderr("Get a key at https://dashboard.exa.ai/api-keys");
-        rpassword::prompt_password("Exa API key: ")
-            .map_err(|error| Failure::usage(format!("the key cannot be read: {error}")))?
+        prompt().await?
     } else {
         let mut text = String::new();
         let read = std::io::stdin()
@@ -131,6 +130,33 @@ fn ask_in_terminal() -> Result<ApiKey, Failure> {
         text
     };
     ApiKey::new(text.trim()).map_err(Failure::usage)
+}
+
+/// Reads a line without showing it. Ctrl-C leaves a terminal that shows what is typed.
+async fn prompt() -> Result<String, Failure> {
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::usage(format!("the key cannot be read: {error}"));
+    #[cfg(unix)]
+    let mode = rustix::termios::tcgetattr(std::io::stdin());
+    let typed = tokio::task::spawn_blocking(|| rpassword::prompt_password("Exa API key: "));
+    tokio::select! {
+        typed = typed => match typed {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(error)) => Err(failed(&error)),
+            Err(error) => Err(failed(&error)),
+        },
+        () = shutdown() => {
+            #[cfg(unix)]
+            if let Ok(mode) = mode {
+                let now = rustix::termios::OptionalActions::Now;
+                let _ = rustix::termios::tcsetattr(std::io::stdin(), now, &mode);
+            }
+            Err(Failure {
+                text: "\ninterrupted; no key was stored".to_owned(),
+                code: INTERRUPTED,
+            })
+        }
+    }
 }
 
 /// Asks for a key on a page that only this computer can open.

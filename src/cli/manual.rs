@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use clap::builder::PossibleValue;
+use clap::{Arg, Command};
+use clap_complete::Shell;
+use exa_mcp_text::is_identifier;
+
 use super::arguments::command;
 use super::{FAILED, Failure, command_name};
 
@@ -14,10 +19,61 @@ pub(super) fn call_help() -> String {
 }
 
 /// Returns completions for a shell.
-pub(super) fn completions(shell: clap_complete::Shell) -> String {
+pub(super) fn completions(shell: Shell) -> String {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), command_name(), &mut text);
-    String::from_utf8_lossy(&text).into_owned()
+    let program = command_name();
+    let mut command = command();
+    clap_complete::generate(shell, &mut command, program, &mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match shell {
+        // The generator writes the hyphens of the program's name in two ways, so that no command below it is found.
+        Shell::Bash => text.replace(
+            &program.replace('-', "__subcmd__"),
+            &program.replace('-', "__"),
+        ),
+        Shell::Fish => text + &fish_values(&command),
+        _ => text,
+    }
+}
+
+/// Returns completions of values that the generator omits: those of positional arguments, and those of global flags,
+/// whose condition fails while their value is missing.
+fn fish_values(command: &Command) -> String {
+    let program = command_name();
+    let mut text = String::new();
+    for flag in command.get_opts() {
+        let values = values(flag);
+        if let (Some(long), false) = (flag.get_long(), values.is_empty()) {
+            text += &format!("complete -c {program} -l {long} -x -a \"{values}\"\n");
+        }
+    }
+    let using = format!("__fish_{}_using_subcommand", program.replace('-', "_"));
+    for outer in command.get_subcommands() {
+        let name = outer.get_name();
+        let mut add = |condition: &str, command: &Command| {
+            let values: Vec<String> = command.get_positionals().map(values).collect();
+            let values = values.join(" ");
+            if !values.trim().is_empty() {
+                text += &format!("complete -c {program} -n \"{condition}\" -f -a \"{values}\"\n");
+            }
+        };
+        let condition = format!("{using} {name}");
+        add(&condition, outer);
+        for inner in outer.get_subcommands() {
+            let inner_name = inner.get_name();
+            let condition = format!("{condition}; and __fish_seen_subcommand_from {inner_name}");
+            add(&condition, inner);
+        }
+    }
+    text
+}
+
+/// Returns the possible values of an argument as words.
+fn values(arg: &Arg) -> String {
+    let values = arg.get_possible_values();
+    let names = values.iter().map(PossibleValue::get_name);
+    let names: Vec<&str> = names.filter(|name| is_identifier(name)).collect();
+    names.join(" ")
 }
 
 /// Returns the manual page, or writes a page for each command to a folder.

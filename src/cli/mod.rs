@@ -6,9 +6,11 @@ mod batch;
 mod call;
 mod capabilities;
 mod config_command;
+mod config_edit;
 mod doctor;
 mod environment;
 mod health;
+mod help;
 mod http;
 mod install;
 mod keychain;
@@ -40,6 +42,7 @@ use program::command_name;
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};
+use crate::operations::CALL_LOG;
 use crate::spending::{AccountGuard, follow_jobs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
@@ -96,8 +99,13 @@ pub fn main() -> ExitCode {
         Ok(invocation) => invocation,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(USAGE);
-            let _ = error.print();
-            return ExitCode::from(code);
+            return match error.print() {
+                // Help that nobody gets is a failure, unless the reader has seen enough.
+                Err(error) if code == 0 && error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    write_failure(&error)
+                }
+                _ => ExitCode::from(code),
+            };
         }
     };
     match run(invocation) {
@@ -128,7 +136,7 @@ fn run_offline(invocation: &Invocation) -> Option<Result<String, Failure>> {
     let config = invocation.globals.config.as_deref();
     Some(match invocation.command.as_ref()? {
         Command::Operations { name, json } => match name {
-            Some(name) => operations::single(name, *json).map_err(Failure::usage),
+            Some(name) => operations::single(name, *json),
             None if *json => Ok(operations::json()),
             None => Ok(operations::table()),
         },
@@ -137,7 +145,7 @@ fn run_offline(invocation: &Invocation) -> Option<Result<String, Failure>> {
             help: true,
             ..
         } => match operation {
-            Some(name) => operations::single(name, false).map_err(Failure::usage),
+            Some(name) => operations::single(name, false),
             None => Ok(manual::call_help()),
         },
         Command::Completions { shell } => Ok(manual::completions(*shell)),
@@ -156,7 +164,14 @@ fn run_configured(invocation: Invocation, source: &SettingsSource) -> Result<Str
     let level = source.text("EXA_MCP_LOG_LEVEL");
     let debug = source.text("EXA_MCP_DEBUG");
     let format = source.text("EXA_MCP_LOG_FORMAT");
-    let started = logging::start(level.as_deref(), debug.as_deref(), format.as_deref());
+    let is_server = matches!(invocation.command, None | Some(Command::Http { .. }));
+    let reported = (!is_server).then_some(CALL_LOG);
+    let started = logging::start(
+        level.as_deref(),
+        debug.as_deref(),
+        format.as_deref(),
+        reported,
+    );
     started.map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
     // The doctor reports the warning itself.
@@ -209,7 +224,7 @@ fn run_stdio(source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
 #[inline(never)]
 fn run_command(command: Command, source: &SettingsSource, globals: Globals) -> CommandFuture<'_> {
     Box::pin(async move {
-        let terminal = Terminal::detect(globals.color.unwrap_or_default());
+        let terminal = Terminal::detect(globals.color.unwrap_or_default(), globals.program());
         // Awaited by the commands that need the settings.
         let settings = || settings(source, &globals, SandboxState::New);
         let with_login = || login_settings(source, &globals);
@@ -406,11 +421,13 @@ fn print(text: &str) -> ExitCode {
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            print_stderr(&format!("error: cannot write to standard output: {error}"));
-            ExitCode::from(FAILED)
-        }
+        Err(error) => write_failure(&error),
     }
+}
+
+fn write_failure(error: &std::io::Error) -> ExitCode {
+    print_stderr(&format!("error: cannot write to standard output: {error}"));
+    ExitCode::from(FAILED)
 }
 
 /// Writes a part of a text to standard output at once.

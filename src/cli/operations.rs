@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::command_name;
+use super::call::find_operation;
+use super::output::shell_word;
+use super::{Failure, command_name};
 use crate::operations::price::cost_in_words;
 use crate::operations::validation::shape_at;
-use crate::operations::{all, find, input_schema, nearest};
+use crate::operations::{all, input_schema};
 use exa_mcp_model::Operation;
 
 /// Returns the operations as a table.
@@ -30,12 +32,8 @@ pub(super) fn table() -> String {
 }
 
 /// Returns one operation in words, or as JSON.
-pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
-    let Some(operation) = find(name) else {
-        let hint =
-            nearest(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Err(format!("there is no operation `{name}`{hint}"));
-    };
+pub(super) fn single(name: &str, as_json: bool) -> Result<String, Failure> {
+    let operation = find_operation(name)?;
     if as_json {
         return Ok(serde_json::to_string_pretty(&entry(operation)).unwrap_or_default());
     }
@@ -44,10 +42,10 @@ pub(super) fn single(name: &str, as_json: bool) -> Result<String, String> {
     } else {
         ""
     };
-    let example = crate::operations::example(operation);
+    let example = shell_word(&crate::operations::example(operation).to_string());
     let program = command_name();
     Ok(format!(
-        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  {program} call {} '{example}'\n\n\
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  {program} call {} {example}\n\n\
          Arguments as JSON Schema: {program} operations {} --json",
         operation.signature,
         operation.description,

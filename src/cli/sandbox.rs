@@ -17,7 +17,7 @@ const RESEARCH_VARIABLE: &str = "EXA_SANDBOX_RESEARCH";
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SandboxError {
     /// Listening on the address failed.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("{}", super::http::cannot_listen(address, source))]
     Listen {
         /// The address.
         address: String,

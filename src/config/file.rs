@@ -131,15 +131,16 @@ impl ConfigFile {
         })
     }
 
-    /// Checks the content of a file.
-    pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
-        let problems = parse(bytes).err().unwrap_or_default();
-        let texts: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
-        if texts.is_empty() {
-            Ok(())
-        } else {
-            Err(texts.join("; "))
-        }
+    /// Checks the content of a file. Returns its default arguments.
+    pub(crate) fn check(bytes: &[u8]) -> Result<Map<String, Json>, String> {
+        let (_, default_arguments) = parse(bytes).map_err(|problems| {
+            let texts = problems.into_iter();
+            let texts: Vec<String> = texts
+                .map(|problem| format!("line {}: {}", problem.line, problem.text))
+                .collect();
+            texts.join("; ")
+        })?;
+        Ok(default_arguments)
     }
 
     /// Returns the default arguments of operations, by operation.

@@ -11,6 +11,9 @@ use crate::telemetry::{self, SpanOutcome};
 use exa_mcp_exa_client::{CallError, ExaResponse};
 use exa_mcp_model::Operation;
 
+/// The module whose log lines are about single calls.
+pub(crate) const CALL_LOG: &str = module_path!();
+
 /// A call that takes longer than this is logged as slow.
 const SLOW: Duration = Duration::from_secs(10);
 

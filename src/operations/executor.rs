@@ -11,14 +11,14 @@ use super::call_log::{AbandonedCallLog, log, log_if_slow, span_outcome};
 use super::price::{self, CostSource};
 use super::spend::{LostReservation, RequestGuard, Settlement, SpendGuard, SpendRequest};
 use super::stream;
-use super::{Folders, ProgressReporter, RemoteJob, import, validation};
+use super::{Folders, OperationError, ProgressReporter, RemoteJob, import, validation};
 use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
-    ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
-    KeyOwner, KeyPool, KeyPoolError, StreamKind, StreamOptions, blocking, split_arguments,
+    ApiKey, CallContext, CallError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease, KeyPool,
+    KeyPoolError, StreamKind, StreamOptions, blocking, split_arguments,
 };
 use exa_mcp_generated::{operations, response_fields};
-use exa_mcp_model::{ArgumentLocation, JobCost, KeyKind, LimitExceeded, Operation};
+use exa_mcp_model::{ArgumentLocation, JobCost, KeyKind, Operation};
 
 /// Executes operations with one API key, or with a pool of them.
 #[derive(Clone)]
@@ -42,15 +42,6 @@ pub(crate) struct OperationExecutor {
     is_existing_resource: bool,
 }
 
-impl From<KeyPoolError> for OperationError {
-    fn from(error: KeyPoolError) -> Self {
-        match error {
-            KeyPoolError::Empty(owner) => Self::NoKey(owner),
-            unavailable => Self::KeysUnavailable(unavailable),
-        }
-    }
-}
-
 /// A call with its response, however many requests it took.
 #[derive(Debug)]
 pub(crate) struct CompletedCall {
@@ -60,23 +51,6 @@ pub(crate) struct CompletedCall {
     pub(crate) arguments: Map<String, Value>,
     /// The progress reported so far, at which the progress of follow-up work starts.
     pub(crate) reported_progress: f64,
-}
-
-/// Why a call has no response.
-#[derive(Debug)]
-pub(crate) enum OperationError {
-    /// There is no API key; the owner would have to provide one.
-    NoKey(KeyOwner),
-    /// There is no service key, and the operation needs one.
-    NoServiceKey,
-    /// Exa rejected every key, or they are all rate-limited.
-    KeysUnavailable(KeyPoolError),
-    /// The arguments are invalid; nothing was sent.
-    Arguments(Box<validation::ValidationError>),
-    /// The API or the connection to it failed.
-    Exa(Box<ExaError>),
-    /// A limit of the paying account is reached; nothing was sent.
-    Limit(Box<LimitExceeded>),
 }
 
 impl OperationExecutor {
@@ -418,6 +392,7 @@ impl OperationExecutor {
             }
             (result, _) => result,
         };
+        let result = result.map(|response| response.with_loggable_request_id(key));
         span.end(|| span_outcome(&result));
         result
     }

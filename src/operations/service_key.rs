@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use super::OperationError;
 use super::ProgressReporter;
 use super::call_log::{log, log_if_slow};
-use super::executor::{CompletedCall, OperationError, OperationExecutor};
+use super::executor::{CompletedCall, OperationExecutor};
 use exa_mcp_exa_client::{ApiKey, CallError, KeyKind};
 use exa_mcp_model::Operation;
 

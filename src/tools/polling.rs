@@ -1,6 +1,6 @@
 //! The long-running job behind a call: recovered after a restart, and polled to its end.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -17,7 +17,7 @@ use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
 use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
 use exa_mcp_exa_client::ExaErrorKind;
-use exa_mcp_model::time::{milliseconds, now};
+use exa_mcp_model::time::now;
 use exa_mcp_model::{JobEnd, Operation};
 
 /// How long to wait after a restart before searching for a job: the last request of the earlier process may still be
@@ -32,12 +32,6 @@ const MAX_SEARCHES: usize = 3;
 
 /// How many searches must find nothing before a call is repeated: a new job may be listed with a delay.
 const SEARCHES_BEFORE_RESTART: usize = 2;
-
-/// How far back to search for a job that was just started, with a margin for clock differences.
-const SEARCH_WINDOW: Duration = Duration::from_secs(60 * 60);
-
-/// The time limit of one search.
-const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What an earlier attempt has started.
 enum PreviousJob {
@@ -129,7 +123,7 @@ impl<'a> Polling<'a> {
         let (Some(task), Some(arguments)) = (&self.context.task, arguments) else {
             return Err(self.call_error(error));
         };
-        if self.operation.read_only || !may_have_arrived(&error) {
+        if self.operation.read_only || !error.may_have_arrived() {
             return Err(self.call_error(error));
         }
         sleep(PAUSE * 2).await;
@@ -328,7 +322,7 @@ impl<'a> Polling<'a> {
         arguments: &Map<String, Value>,
     ) -> Option<Vec<JobHandle>> {
         let waits = self.context.task.is_some() || !self.call.options.wait().is_zero();
-        if !waits || !is_anonymous(self.operation) {
+        if !waits || !RemoteJob::is_anonymous(self.operation) {
             return None;
         }
         let found = self.find_recent(arguments).await;
@@ -341,10 +335,7 @@ impl<'a> Polling<'a> {
         &self,
         arguments: &Map<String, Value>,
     ) -> Option<Result<JobMatches, JobSearchError>> {
-        let since = milliseconds(SystemTime::now() - SEARCH_WINDOW);
-        let deadline = Instant::now() + SEARCH_TIMEOUT;
-        let executor = self.tools.operation_executor();
-        RemoteJob::find(executor, self.operation, arguments, since, deadline).await
+        RemoteJob::find_recent(self.tools.operation_executor(), self.operation, arguments).await
     }
 
     /// Searches for a job that a call has just started without identifying it.
@@ -378,15 +369,9 @@ impl<'a> Polling<'a> {
 
     /// Returns the call that lists the jobs of the operation.
     fn list_call(&self, arguments: &Map<String, Value>) -> Option<Value> {
-        let long_running = self.operation.behavior.long_running.as_ref();
-        let find = long_running.and_then(|long_running| long_running.find.as_ref())?;
-        let argument = |(name, source): (&String, &String)| {
-            let value = arguments.get(source.strip_prefix('$')?)?;
-            Some((name.clone(), value.clone()))
-        };
-        let arguments: Option<Map<String, Value>> = find.arguments.iter().map(argument).collect();
+        let (list, arguments) = RemoteJob::list_call(self.operation, arguments)?;
         let (registry, tool) = (self.tools.registry(), &self.call.tool);
-        follow_up::next_call(registry, tool, &find.list, &arguments?)
+        follow_up::next_call(registry, tool, list.name, &arguments)
     }
 }
 
@@ -394,16 +379,6 @@ impl<'a> Polling<'a> {
 fn is_listed(operation: &Operation) -> bool {
     let long_running = operation.behavior.long_running.as_ref();
     long_running.is_some_and(|long_running| long_running.find.is_some())
-}
-
-/// Returns whether the response of an operation does not identify the job that it starts.
-fn is_anonymous(operation: &Operation) -> bool {
-    let find = operation
-        .behavior
-        .long_running
-        .as_ref()
-        .and_then(|long_running| long_running.find.as_ref());
-    find.is_some_and(|find| find.same.is_empty())
 }
 
 /// Adopts the oldest unclaimed job; `None` if it cannot be determined which job that is.
@@ -442,19 +417,6 @@ fn reason(undecided: JobSearchError) -> String {
             "the time limit passed after {pages} pages of `{}`",
             list.name
         ),
-    }
-}
-
-/// Returns whether a call that failed with this error may have taken effect.
-fn may_have_arrived(error: &OperationError) -> bool {
-    let OperationError::Exa(error) = error else {
-        return false;
-    };
-    match error.kind {
-        ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
-        // An overloaded server has not started the job.
-        ExaErrorKind::Api(status) => status >= 500 && status != 503 || error.is_from_gateway(),
-        _ => error.is_from_gateway(),
     }
 }
 

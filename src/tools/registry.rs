@@ -17,8 +17,8 @@ use exa_mcp_text::similar_names;
 pub(crate) enum SelectError {
     /// Some names are neither sets nor tools.
     #[error(
-        "unknown tool or set {}{}; available sets: {}; available tools: {}",
-        names.join(", "), suggestion(names, sets, tools), sets.join(", "), tools.join(", ")
+        "unknown tool or set {}{}; available sets: {}; {}",
+        names.join(", "), suggestion(names, sets, tools), sets.join(", "), list_tools(tools)
     )]
     Unknown {
         /// The unknown names.
@@ -37,6 +37,17 @@ pub(crate) enum SelectError {
     /// The generated table is invalid.
     #[error("the generated definition of `{0}` is invalid: {1}")]
     InvalidDefinition(&'static str, String),
+}
+
+/// How many tools an error message lists.
+const MAX_LISTED: usize = 20;
+
+fn list_tools(tools: &[String]) -> String {
+    if tools.len() > MAX_LISTED {
+        let count = tools.len();
+        return format!("`exa-mcp-server capabilities` lists the {count} tools");
+    }
+    format!("available tools: {}", tools.join(", "))
 }
 
 /// The definition of a tool in `tools/list`.

@@ -19,6 +19,7 @@ use definitions::{DispatcherTool, LocalTool, OutputOption, ToolDefinitions};
 use exa_mcp_model::{ToolDefinition, ToolFile, ToolHints, ToolPlan};
 use serde_json::{Map, Value, json};
 use signature::SignatureDetail;
+use tokens::SetSize;
 
 use crate::error::Findings;
 use crate::model::{Model, Operation};
@@ -256,6 +257,12 @@ impl ToolRegistry {
     /// Returns `TOKENS.md`: the number of tokens of each set and tool.
     pub fn token_table(&self) -> String {
         tokens::table(self)
+    }
+
+    /// Returns the size of a set or domain.
+    pub(crate) fn set_size(&self, set: &str) -> Option<SetSize> {
+        let names = self.sets.get(set)?;
+        Some(SetSize::of(self, names))
     }
 }
 

@@ -11,6 +11,27 @@ pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
+/// The size of a set.
+pub(crate) struct SetSize {
+    /// The number of its tools.
+    pub(crate) tools: usize,
+    /// The tokens of the `tools/list` result.
+    pub(crate) tokens: usize,
+}
+
+impl SetSize {
+    pub(super) fn of(registry: &ToolRegistry, names: &[String]) -> Self {
+        let tools: Vec<_> = names
+            .iter()
+            .filter_map(|name| Some(&registry.tools.get(name)?.definition))
+            .collect();
+        Self {
+            tools: names.len(),
+            tokens: count(&json!({"tools": tools}).to_string()),
+        }
+    }
+}
+
 /// Returns `TOKENS.md`: the size of the `tools/list` result per set, and of each tool.
 pub fn table(registry: &ToolRegistry) -> String {
     let mut text = String::from(
@@ -18,12 +39,8 @@ pub fn table(registry: &ToolRegistry) -> String {
          o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
     );
     for (set, names) in &registry.sets {
-        let tools: Vec<_> = names
-            .iter()
-            .filter_map(|name| Some(&registry.tools.get(name)?.definition))
-            .collect();
-        let size = count(&json!({"tools": tools}).to_string());
-        let _ = writeln!(text, "| {set} | {} | {size} |", names.len());
+        let size = SetSize::of(registry, names);
+        let _ = writeln!(text, "| {set} | {} | {} |", size.tools, size.tokens);
     }
     text.push_str("\n| tool | tokens |\n|---|---|\n");
     for tool in registry.tools.values() {

@@ -79,7 +79,7 @@ pub fn update(options: &UpdateOptions) -> Result<UpdateReport, UpdateError> {
         files.insert(lock::FILE.to_owned(), state.lock.to_text());
     }
     let former = snapshot_loader::load(&options.root)?;
-    let generated = staging::generate(&data_design, &files)?;
+    let generated = staging::generate(&options.root, &files)?;
     let mut report = state.report;
     report.changes = diff::compare_versions(&former, &generated.snapshot());
     report.stale_wording = state.lock.changed_since(&former_lock);

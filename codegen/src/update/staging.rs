@@ -27,20 +27,20 @@ impl StagedOutput {
     }
 }
 
-/// Generates from a copy of `data_design` in which `files` are replaced.
+/// Generates from a copy of `root/data-design` in which `files` are replaced.
 pub(super) fn generate(
-    data_design: &Path,
+    root: &Path,
     files: &BTreeMap<String, String>,
 ) -> Result<StagedOutput, UpdateError> {
     let temporary = tempfile::tempdir().map_err(UpdateError::reading(std::env::temp_dir()))?;
     let copy = temporary.path().join("data-design");
-    copy_folder(data_design, &copy)?;
+    copy_folder(&root.join("data-design"), &copy)?;
     for (name, text) in files {
         let path = copy.join(name);
         std::fs::write(&path, text).map_err(UpdateError::reading(&path))?;
     }
-    let output = crate::generate(temporary.path())?;
-    let design = crate::read(&copy)?;
+    let mut design = crate::read(&copy)?;
+    let output = crate::generate_from(&mut design, &copy, root)?;
     Ok(StagedOutput { output, design })
 }
 

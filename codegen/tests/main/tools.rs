@@ -29,12 +29,41 @@ fn sets_stay_within_their_token_budgets() {
 #[test]
 fn the_readme_contains_the_current_sizes() {
     let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    for set in ["default", "toolhost", "classic", "granular", "notes"] {
+    for set in [
+        "default", "toolhost", "classic", "legacy", "granular", "assist", "team", "notes",
+    ] {
         let row = readme
             .lines()
             .find(|line| line.starts_with(&format!("| `{set}` | ")))
             .unwrap();
         assert!(row.ends_with(&format!("| {} |", size_of(set))), "{row}");
+    }
+}
+
+#[test]
+fn numbers_in_the_documentation_are_generated() {
+    let copy = DesignCopy::new();
+    let pages = ["README.md", "docs/tools.md"];
+    std::fs::create_dir(copy.root().join("docs")).unwrap();
+    for page in pages {
+        std::fs::copy(repository().join(page), copy.root().join(page)).unwrap();
+    }
+    copy.edit("surface.yaml", |surface| {
+        let sets = &mut surface["tools"]["sets"];
+        sets["default"].as_array_mut().unwrap().pop().unwrap();
+    });
+    let before = copy.generate().unwrap();
+    assert!(before.compare(copy.root()).is_err());
+    let readme = &before.files["README.md"];
+    assert!(readme.contains("\n3 tools, "), "{readme}");
+    let tools = &before.files["docs/tools.md"];
+    assert!(tools.contains("\n4 tools, "), "{tools}");
+    let row = readme.lines().find(|line| line.starts_with("| `default`"));
+    assert!(row.unwrap().contains(" | 3 | "), "{row:?}");
+    before.write(copy.root()).unwrap();
+    for page in pages {
+        let written = std::fs::read_to_string(copy.root().join(page)).unwrap();
+        assert_eq!(written, before.files[page]);
     }
 }
 

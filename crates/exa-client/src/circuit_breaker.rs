@@ -20,6 +20,12 @@ const PROBES_UNTIL_FAILING: u32 = 10;
 /// Failed probes after which a key without credits counts as failing.
 const CREDIT_PROBES_UNTIL_FAILING: u32 = 3;
 
+/// Consecutive server errors after which a key cools down, if other keys have none.
+const SERVER_ERRORS_UNTIL_OPEN: u32 = 5;
+
+/// Failed probes after which a key with server errors counts as failing.
+const SERVER_ERROR_PROBES_UNTIL_FAILING: u32 = 6;
+
 /// The maximum time between two probes.
 const MAX_COOL_DOWN: Duration = Duration::from_secs(3_600);
 
@@ -55,6 +61,8 @@ pub enum KeyFault {
     Rejected,
     /// The team of the key lacks a permission that other teams have (403).
     Forbidden,
+    /// Exa fails with this key, but not with others (5xx).
+    ServerErrors,
 }
 
 impl KeyFault {
@@ -77,6 +85,7 @@ impl KeyFault {
             Self::OutOfCredits => "out of credits",
             Self::Rejected => "refused",
             Self::Forbidden => "forbidden",
+            Self::ServerErrors => "server errors",
         }
     }
 
@@ -91,6 +100,7 @@ impl KeyFault {
         match self {
             Self::RateLimited => backoff(seconds(1), failures, seconds(30)),
             Self::OutOfCredits => backoff(seconds(60), failures, MAX_COOL_DOWN),
+            Self::ServerErrors => backoff(seconds(5), failures, MAX_RATE_LIMIT),
             Self::Rejected | Self::Forbidden => {
                 let probes = failures.saturating_sub(REJECTIONS_UNTIL_OPEN - 1);
                 match probes.checked_sub(PROBES_UNTIL_FAILING) {
@@ -104,7 +114,7 @@ impl KeyFault {
     /// Returns the longest `Retry-After` that is honored.
     fn max_retry_after(self) -> Duration {
         match self {
-            Self::RateLimited => MAX_RATE_LIMIT,
+            Self::RateLimited | Self::ServerErrors => MAX_RATE_LIMIT,
             Self::OutOfCredits => MAX_COOL_DOWN,
             Self::Rejected | Self::Forbidden => MAX_REJECTION,
         }
@@ -113,7 +123,8 @@ impl KeyFault {
     /// Returns how many consecutive failures open the circuit.
     fn failures_until_open(self) -> u32 {
         match self {
-            Self::RateLimited | Self::OutOfCredits => 1,
+            // Server errors are counted separately.
+            Self::RateLimited | Self::OutOfCredits | Self::ServerErrors => 1,
             Self::Rejected | Self::Forbidden => REJECTIONS_UNTIL_OPEN,
         }
     }
@@ -123,6 +134,7 @@ impl KeyFault {
         match self {
             Self::RateLimited => false,
             Self::OutOfCredits => failures > CREDIT_PROBES_UNTIL_FAILING,
+            Self::ServerErrors => failures > SERVER_ERROR_PROBES_UNTIL_FAILING,
             Self::Rejected | Self::Forbidden => {
                 failures >= REJECTIONS_UNTIL_OPEN + PROBES_UNTIL_FAILING
             }
@@ -143,6 +155,8 @@ pub(super) enum Verdict {
     Accepted,
     /// Nothing: the call did not reach Exa, or failed before the key was checked.
     Unknown,
+    /// Exa failed (5xx), which is the fault of the key only if other keys are accepted meanwhile.
+    ServerError,
     /// Exa rejected it, possibly with a `Retry-After`.
     Fault(KeyFault, Option<Duration>),
 }
@@ -156,6 +170,7 @@ impl Verdict {
             Some(fault) => Self::Fault(fault, error.retry_after),
             // Exa checks the key before the request.
             None if error.status.is_some_and(|status| status < 500) => Self::Accepted,
+            None if matches!(error.kind, ExaErrorKind::Api(500..)) => Self::ServerError,
             None => Self::Unknown,
         }
     }
@@ -220,6 +235,11 @@ pub(super) struct CircuitBreaker {
     /// Consecutive faults, and the latest of them.
     failures: u32,
     fault: Option<KeyFault>,
+    /// Consecutive server errors, and when the first of them was received.
+    server_errors: u32,
+    server_errors_since: Option<Instant>,
+    /// When a call was last accepted.
+    accepted_at: Option<Instant>,
 }
 
 impl Default for CircuitBreaker {
@@ -229,6 +249,9 @@ impl Default for CircuitBreaker {
             generation: 0,
             failures: 0,
             fault: None,
+            server_errors: 0,
+            server_errors_since: None,
+            accepted_at: None,
         }
     }
 }
@@ -270,10 +293,40 @@ impl CircuitBreaker {
             return;
         }
         match verdict {
-            Verdict::Accepted => self.close(),
-            Verdict::Unknown => self.release(ticket, now),
+            Verdict::Accepted => {
+                self.close();
+                self.accepted_at = Some(now);
+            }
+            Verdict::Unknown | Verdict::ServerError => self.release(ticket, now),
             Verdict::Fault(fault, retry_after) => self.fail(ticket, fault, retry_after, now),
         }
+    }
+
+    /// Records a server error. `others_accepted` is when a call with another key was last accepted: if that was since
+    /// the first of several errors in a row, they are the fault of this key and not an outage of Exa.
+    pub(super) fn report_server_error(
+        &mut self,
+        ticket: Ticket,
+        others_accepted: Option<Instant>,
+        now: Instant,
+    ) {
+        if ticket.generation != self.generation {
+            return;
+        }
+        self.server_errors = self.server_errors.saturating_add(1);
+        let since = *self.server_errors_since.get_or_insert(now);
+        let is_failed_probe = ticket.is_probe && self.fault == Some(KeyFault::ServerErrors);
+        let is_repeated = self.server_errors >= SERVER_ERRORS_UNTIL_OPEN;
+        if is_failed_probe || is_repeated && others_accepted >= Some(since) {
+            self.fail(ticket, KeyFault::ServerErrors, None, now);
+        } else {
+            self.release(ticket, now);
+        }
+    }
+
+    /// Returns when a call was last accepted.
+    pub(super) fn accepted_at(&self) -> Option<Instant> {
+        self.accepted_at
     }
 
     /// Frees the slot of a probe that ended without an outcome; the next call is a probe.
@@ -287,6 +340,8 @@ impl CircuitBreaker {
     pub(super) fn close(&mut self) {
         self.failures = 0;
         self.fault = None;
+        self.server_errors = 0;
+        self.server_errors_since = None;
         if self.circuit != Circuit::Closed {
             self.change(Circuit::Closed);
         }

@@ -81,6 +81,7 @@ fn reason(fault: Option<KeyFault>) -> &'static str {
             "Exa rejected every API key; unless that passes, the operator must set new ones in EXA_API_KEYS"
         }
         Some(KeyFault::Forbidden) => "no Exa API key is allowed to do this",
+        Some(KeyFault::ServerErrors) => "Exa fails with every API key",
         None => "all Exa API keys are cooling down",
     }
 }
@@ -396,12 +397,13 @@ impl KeyLease {
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
         let mut slots = lock(&self.pool.0.slots);
         let is_exempt = slots.len() == 1 && self.pool.owner().exempts_single_key();
+        let others_accepted = self.others_accepted_at(&slots);
         let Some(slot) = slots.get_mut(self.index).filter(|_| !is_exempt) else {
             return false;
         };
         let verdict = Verdict::from_outcome(outcome);
         let is_forbidden = outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403));
-        self.update(slot, verdict, is_forbidden);
+        self.update(slot, verdict, is_forbidden, others_accepted);
         match verdict {
             // A stream that failed has already delivered updates and is not repeated.
             Verdict::Fault(..) => outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream),
@@ -420,7 +422,21 @@ impl KeyLease {
         }
     }
 
-    fn update(&self, slot: &mut Slot, verdict: Verdict, is_forbidden: bool) {
+    /// Returns when a call of the same class was last accepted with another key.
+    fn others_accepted_at(&self, slots: &[Slot]) -> Option<Instant> {
+        let all = slots.iter().enumerate();
+        let others = all.filter(|(index, _)| *index != self.index);
+        let classes = others.filter_map(|(_, slot)| slot.classes.get(self.class));
+        classes.filter_map(CircuitBreaker::accepted_at).max()
+    }
+
+    fn update(
+        &self,
+        slot: &mut Slot,
+        verdict: Verdict,
+        is_forbidden: bool,
+        others_accepted: Option<Instant>,
+    ) {
         let now = Instant::now();
         let (key_verdict, class_verdict) = match verdict {
             // Another key shows whether this concerns the key or the call.
@@ -431,9 +447,17 @@ impl KeyLease {
         };
         slot.breaker.report(self.ticket, key_verdict, now);
         let class = slot.classes.entry(self.class).or_default();
-        class.report(self.class_ticket, class_verdict, now);
-        if let Verdict::Fault(fault, _) = verdict {
-            slot.last_fault = Some(fault);
+        let ticket = self.class_ticket;
+        match verdict {
+            Verdict::ServerError => class.report_server_error(ticket, others_accepted, now),
+            _ => class.report(ticket, class_verdict, now),
+        }
+        match verdict {
+            Verdict::Fault(fault, _) => slot.last_fault = Some(fault),
+            Verdict::ServerError if class.fault() == Some(KeyFault::ServerErrors) => {
+                slot.last_fault = class.fault();
+            }
+            _ => {}
         }
     }
 }

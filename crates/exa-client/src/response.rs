@@ -9,7 +9,7 @@ use reqwest::{Body, Response, ResponseBuilderExt};
 use serde_json::Value;
 
 use super::{
-    ExaError, ExaErrorKind,
+    ApiKey, ExaError, ExaErrorKind,
     error_body::ErrorBody,
     send::{REQUEST_ID_HEADER, header_text},
     text, transport_error,
@@ -36,6 +36,18 @@ impl<T: Into<Value>> From<ResponseValue<T>> for ExaResponse {
             request_id: in_body.map(str::to_owned).or(in_header),
             status,
             value,
+        }
+    }
+}
+
+impl ExaResponse {
+    /// Returns the response with a request id that can be logged: short, and without the key.
+    #[must_use]
+    pub fn with_loggable_request_id(self, key: &ApiKey) -> Self {
+        let id = self.request_id.as_deref();
+        Self {
+            request_id: id.map(|id| text::tidy(Some(key), id, text::MAX_NAME)),
+            ..self
         }
     }
 }

@@ -48,6 +48,9 @@ pub struct CommandPlan {
     /// The columns of its table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<CommandColumn>,
+    /// Whether a terminal shows the entries one after another with their whole text, instead of as rows of a table.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub documents: bool,
     /// The texts of the response that a person wants to read, as dotted paths; the first one present is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<String>,
@@ -112,6 +115,15 @@ pub struct CommandArgument {
     /// The operation that lists the possible ids, for completion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
+}
+
+impl CommandArgument {
+    /// Returns whether it sets the argument of the operation at a path, or a part of it.
+    #[must_use]
+    pub fn sets(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.to.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
 }
 
 /// What an argument of a command takes.
@@ -181,6 +193,8 @@ pub struct RemoteBatch {
     pub operation: String,
     /// Its argument with the list of requests.
     pub requests: String,
+    /// Its argument with an object of texts that the batch carries.
+    pub metadata: String,
     /// The field of a request with its id.
     pub id: String,
     /// The field of a request with the HTTP method.

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::super::Failure;
-use super::super::call::find_operation;
+use super::super::call::{find_operation, with_defaults};
+use crate::config::Settings;
 use crate::operations::validation::ValidatedArguments;
 use crate::operations::{OperationExecutor, all};
 use exa_mcp_generated::tools::COMMANDS;
@@ -36,14 +37,19 @@ pub(super) struct BatchCall {
 
 impl BatchLine {
     /// Returns the result of a call that succeeded.
-    pub(super) fn success(&self, operation: &Operation, response: Value) -> Value {
-        json!({
+    pub(super) fn success(&self, call: &BatchCall, response: Value) -> Value {
+        let mut result = json!({
             "line": self.file_line,
             "id": self.id,
-            "operation": operation.name,
+            "operation": call.operation.name,
             "ok": true,
             "response": response,
-        })
+        });
+        let corrections = &call.arguments.corrections;
+        if let (Value::Object(result), false) = (&mut result, corrections.is_empty()) {
+            result.insert("corrections".to_owned(), json!(corrections));
+        }
+        result
     }
 
     /// Returns the result of a call that failed or was not made.
@@ -60,7 +66,11 @@ impl BatchLine {
 }
 
 /// Parses all lines. A line that cannot be called is not an error of the whole.
-pub(super) fn parse(text: &str, operation: Option<&str>) -> Result<Vec<BatchLine>, Failure> {
+pub(super) fn parse(
+    settings: &Settings,
+    text: &str,
+    operation: Option<&str>,
+) -> Result<Vec<BatchLine>, Failure> {
     let default = operation.or_else(|| COMMANDS.batch.as_ref()?.operation.as_deref());
     let default = default.map(find_operation).transpose()?;
     let text = text.trim_start_matches('\u{feff}');
@@ -78,13 +88,17 @@ pub(super) fn parse(text: &str, operation: Option<&str>) -> Result<Vec<BatchLine
             file_line,
             text: line.trim().to_owned(),
             id,
-            call: parsed.and_then(|value| call(value, default)),
+            call: parsed.and_then(|value| call(settings, value, default)),
         }
     });
     Ok(lines.collect())
 }
 
-fn call(value: Value, default: Option<&'static Operation>) -> Result<BatchCall, String> {
+fn call(
+    settings: &Settings,
+    value: Value,
+    default: Option<&'static Operation>,
+) -> Result<BatchCall, String> {
     let Value::Object(mut fields) = value else {
         return Err("the line must be a JSON object".to_owned());
     };
@@ -103,6 +117,7 @@ fn call(value: Value, default: Option<&'static Operation>) -> Result<BatchCall, 
             (operation, Value::Object(fields))
         }
     };
+    let arguments = with_defaults(settings, operation, arguments);
     let checked = OperationExecutor::validate(operation, arguments);
     let arguments = checked.map_err(|error| super::message(&error))?;
     Ok(BatchCall {

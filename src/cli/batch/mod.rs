@@ -2,11 +2,11 @@
 
 mod journal;
 mod line;
+mod output;
 mod remote;
 
-use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,14 +15,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
 use self::journal::{Journal, LineState};
-use self::line::BatchLine;
+use self::line::{BatchCall, BatchLine};
+use self::output::Output;
+use super::arguments::operation_names;
 use super::call::{call_failure, open_session};
-use super::output::{self, Terminal};
+use super::output::{Terminal, pretty};
 use super::{FAILED, Failure, INTERRUPTED, print_stderr, shutdown};
 use crate::config::Settings;
 use crate::operations::price;
 use crate::operations::{OperationError, OperationExecutor, ProgressReporter};
-use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_model::MicroDollars;
 
 /// How many calls are made at the same time by default.
@@ -41,7 +42,7 @@ pub(super) struct BatchOptions {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Operation of lines that name none [default: search]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = operation_names(), hide_possible_values = true)]
     operation: Option<String>,
     /// Calls at the same time
     #[arg(long, value_name = "N", default_value_t = CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -63,6 +64,45 @@ pub(super) struct BatchOptions {
     cost: bool,
 }
 
+impl BatchOptions {
+    /// Opens the journal, which is beside the output, or beside the input without one.
+    fn open_journal(&self) -> Result<Journal, Failure> {
+        let beside = match &self.output {
+            Some(output) if !is_special(output) => Some(output.as_path()),
+            _ => Some(self.file.as_path()).filter(|file| file.as_os_str() != "-"),
+        };
+        let beside = beside.filter(|path| !is_special(path));
+        Journal::open(beside).map_err(|error| {
+            let hint = match (error.kind(), &self.output) {
+                (std::io::ErrorKind::ResourceBusy, _) | (_, Some(_)) => "",
+                _ => "; name another folder with --output FILE",
+            };
+            Failure::usage(format!("the journal cannot be opened: {error}{hint}"))
+        })
+    }
+
+    /// Rejects an output that would replace the input.
+    fn check_output(&self) -> Result<(), Failure> {
+        let Some(output) = &self.output else {
+            return Ok(());
+        };
+        let same = std::fs::canonicalize(&self.file)
+            .and_then(|input| Ok(input == std::fs::canonicalize(output)?));
+        match same {
+            Ok(true) => Err(Failure::usage(format!(
+                "the results would replace the input {}; name another file with --output",
+                self.file.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns whether a path leads to a pipe or a device, beside which nothing can lie.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| !it.is_file())
+}
+
 const LINES: &str = "\
 A line is the arguments of an operation, or an object with \"operation\" and \"arguments\", and optionally an \"id\":
   {\"query\": \"solid-state batteries\"}
@@ -79,15 +119,24 @@ pub(super) async fn run(
 ) -> Result<String, Failure> {
     let text = read(&options.file)?;
     let default = options.operation.as_deref();
-    let lines = line::parse(&text, default)?;
+    let lines = line::parse(settings, &text, default)?;
     if options.cost {
-        return Ok(output::pretty(&cost(&lines)));
-    }
-    if options.remote {
-        return remote::run(settings, terminal, &options, &lines).await;
+        return Ok(pretty(&cost(&lines)));
     }
     if options.dry_run {
-        return dry_run(settings, &lines).await;
+        return if options.remote {
+            remote::dry_run(settings, terminal, &lines).await
+        } else {
+            dry_run(settings, &lines).await
+        };
+    }
+    options.check_output()?;
+    let journal = options.open_journal()?;
+    if options.remote {
+        return remote::run(settings, terminal, &options, &lines, &journal).await;
+    }
+    if let Some(batch) = journal.remote() {
+        return Err(remote::is_open(&journal, batch));
     }
     let mut settings = settings.clone();
     settings.rate = options.rate.or(settings.rate);
@@ -99,7 +148,7 @@ pub(super) async fn run(
         options: &options,
         bar: progress_bar(terminal, lines.len()),
     };
-    let result = batch.run(&lines).await;
+    let result = batch.run(&lines, &journal).await;
     session.close().await;
     result.map(|()| String::new())
 }
@@ -107,15 +156,19 @@ pub(super) async fn run(
 fn read(path: &Path) -> Result<String, Failure> {
     let failure = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
     let mut text = String::new();
-    if path.as_os_str() == "-" {
-        let input = std::io::stdin().lock().take(MAX_INPUT);
-        let mut input = input;
-        input.read_to_string(&mut text).map_err(failure)?;
+    let input: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(path).map_err(failure)?;
-        file.take(MAX_INPUT)
-            .read_to_string(&mut text)
-            .map_err(failure)?;
+        Box::new(File::open(path).map_err(failure)?)
+    };
+    let read = input.take(MAX_INPUT + 1).read_to_string(&mut text);
+    let length = read.map_err(failure)? as u64;
+    if length > MAX_INPUT {
+        return Err(Failure::usage(format!(
+            "{} is larger than {} MB; split it into several files",
+            path.display(),
+            MAX_INPUT >> 20
+        )));
     }
     Ok(text)
 }
@@ -187,12 +240,9 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    async fn run(&self, lines: &[BatchLine]) -> Result<(), Failure> {
-        let beside = self.options.output.as_deref().unwrap_or(&self.options.file);
-        let journal = Journal::open(beside, self.options.file.as_os_str() == "-");
-        let journal = journal.map_err(|error| Failure::usage(format!("the journal: {error}")))?;
+    async fn run(&self, lines: &[BatchLine], journal: &Journal) -> Result<(), Failure> {
         let mut output = Output::open(self.options.output.as_deref())?;
-        let made = &journal;
+        let made = journal;
         let results = stream::iter(lines)
             .map(|line| async move { (line, self.result(line, made).await) })
             .buffer_unordered(usize::from(self.options.concurrency));
@@ -216,36 +266,19 @@ impl Batch<'_> {
             journal.remove();
             return Ok(());
         }
-        Err(Failure {
-            text: format!(
-                "error: {failed} of {} calls failed; run the same command again to repeat only these",
-                lines.len()
-            ),
-            code: FAILED,
-        })
+        Err(some_failed(failed, lines.len()))
     }
 
     /// Returns the result of a line: from the journal, or of a call that is made now.
     async fn result(&self, line: &BatchLine, journal: &Journal) -> Value {
-        let call = match &line.call {
-            Ok(call) => call,
-            Err(problem) => return line.failure(problem, super::USAGE),
+        let call = match known_result(line, journal, self.options) {
+            Ok(result) => return result,
+            Err(call) => call,
         };
-        match journal.state(line) {
-            Some(LineState::Finished(result)) => return result,
-            Some(LineState::Started)
-                if !call.operation.read_only && !self.options.retry_unconfirmed =>
-            {
-                let problem = format!(
-                    "`{}` was interrupted before its result arrived, and may have taken effect; check, then repeat it \
-                     with --retry-unconfirmed",
-                    call.operation.name
-                );
-                return line.failure(&problem, FAILED);
-            }
-            _ => {}
+        if let Err(error) = journal.start(line) {
+            let problem = format!("the journal cannot be written, so nothing was sent: {error}");
+            return line.failure(&problem, super::USAGE);
         }
-        journal.start(line);
         let arguments = call.arguments.clone();
         let progress = ProgressReporter::disabled();
         let sent = self
@@ -253,10 +286,10 @@ impl Batch<'_> {
             .send(call.operation, arguments, &progress)
             .await;
         let result = match sent {
-            Ok(called) => line.success(call.operation, called.response.value),
+            Ok(called) => line.success(call, called.response.value),
             Err(error) => {
                 let code = call_failure(call.operation, &error).code;
-                if !may_have_arrived(&error) {
+                if !error.may_have_arrived() {
                     journal.cancel(line);
                 }
                 line.failure(&message(&error), code)
@@ -280,70 +313,34 @@ impl Batch<'_> {
     }
 }
 
-/// Returns whether a failed call may have taken effect at Exa.
-fn may_have_arrived(error: &OperationError) -> bool {
-    match error {
-        OperationError::Exa(error) => matches!(
-            error.kind,
-            ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson
-        ),
-        _ => false,
+/// Returns the result of a line that is not called: from the journal, or why it is not called; else its call.
+fn known_result<'l>(
+    line: &'l BatchLine,
+    journal: &Journal,
+    options: &BatchOptions,
+) -> Result<Value, &'l BatchCall> {
+    let call = match &line.call {
+        Ok(call) => call,
+        Err(problem) => return Ok(line.failure(problem, super::USAGE)),
+    };
+    match journal.state(line) {
+        Some(LineState::Finished(result)) => Ok(result),
+        Some(LineState::Started) if !call.operation.read_only && !options.retry_unconfirmed => {
+            let problem = format!(
+                "`{}` was interrupted before its result arrived, and may have taken effect; check, then repeat it \
+                 with --retry-unconfirmed",
+                call.operation.name
+            );
+            Ok(line.failure(&problem, FAILED))
+        }
+        _ => Err(call),
     }
 }
 
-/// Writes results in the order of the lines.
-struct Output {
-    file: Option<BufWriter<File>>,
-    waiting: BTreeMap<usize, String>,
-    next: usize,
-}
-
-impl Output {
-    fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let file = path.map(|path| {
-            let created = File::create(path);
-            created.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
-        });
-        Ok(Self {
-            file: file.transpose()?.map(BufWriter::new),
-            waiting: BTreeMap::new(),
-            next: 0,
-        })
-    }
-
-    fn add(&mut self, number: usize, result: &Value) -> Result<(), Failure> {
-        self.waiting.insert(number, result.to_string());
-        // Blank lines have no results, so numbers may be skipped.
-        while let Some((&first, _)) = self.waiting.first_key_value() {
-            if first > self.next {
-                break;
-            }
-            if let Some((_, text)) = self.waiting.pop_first() {
-                self.write(&text)?;
-            }
-            self.next = first + 1;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Failure> {
-        for text in std::mem::take(&mut self.waiting).into_values() {
-            self.write(&text)?;
-        }
-        let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        flushed.map_err(|error| Failure::failed(format!("the output cannot be written: {error}")))
-    }
-
-    fn write(&mut self, text: &str) -> Result<(), Failure> {
-        let written = match &mut self.file {
-            Some(file) => writeln!(file, "{text}").and_then(|()| file.flush()),
-            None => {
-                let mut out = std::io::stdout().lock();
-                writeln!(out, "{text}").and_then(|()| out.flush())
-            }
-        };
-        written.map_err(|error| Failure::failed(format!("the output cannot be written: {error}")))
-    }
+fn some_failed(failed: usize, lines: usize) -> Failure {
+    Failure::failed(format!(
+        "{failed} of {lines} calls failed; run the same command again to repeat only these"
+    ))
 }
 
 /// Says on a terminal where results go.

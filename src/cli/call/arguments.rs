@@ -4,6 +4,7 @@ use std::io::Read;
 
 use serde_json::{Map, Value};
 
+use super::super::output::shell_word;
 use super::Failure;
 use crate::operations::validation::shape_at;
 
@@ -25,7 +26,7 @@ pub(in super::super) fn parse_arguments(
                 "the arguments contain JSON twice; give one JSON object, and key=value pairs to change it",
             ));
         } else {
-            whole = Some(read_whole(argument)?);
+            whole = Some(read_whole(argument, schema)?);
         }
     }
     if pairs.is_empty() {
@@ -65,7 +66,8 @@ fn split_path(key: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-fn read_whole(argument: &str) -> Result<Value, Failure> {
+fn read_whole(argument: &str, schema: &Value) -> Result<Value, Failure> {
+    let is_inline = argument != "-" && !argument.starts_with('@');
     let text = match argument.strip_prefix('@') {
         _ if argument == "-" => read_stdin()?,
         Some(path) => read_file(path)?,
@@ -77,10 +79,34 @@ fn read_whole(argument: &str) -> Result<Value, Failure> {
         return Ok(Value::Null);
     }
     serde_json::from_str(text).map_err(|error| {
-        Failure::usage(format!(
-            "the arguments are not JSON: {error}; give a JSON object, @FILE, - or key=value pairs"
-        ))
+        let is_word = !text.trim_start().starts_with(['{', '[', '"']);
+        if is_inline && is_word {
+            return Failure::usage(format!(
+                "`{text}` is not JSON and not KEY=VALUE{}",
+                meant(text, schema)
+            ));
+        }
+        let hint = if is_inline {
+            "; put JSON in single quotes, so that the shell leaves it as it is: '{\"key\": \"value\"}'"
+        } else {
+            ""
+        };
+        Failure::usage(format!("the arguments are not JSON: {error}{hint}"))
     })
+}
+
+/// Suggests the argument for a text that was given without one.
+fn meant(text: &str, schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    let mut texts = names.filter(|name| {
+        let shape = shape_at(schema, &[*name]).unwrap_or_default();
+        shape.accepts("string")
+    });
+    match texts.next() {
+        Some(name) => format!("; did you mean `{name}={}`?", shell_word(text)),
+        None => String::new(),
+    }
 }
 
 fn read_stdin() -> Result<String, Failure> {
@@ -247,6 +273,7 @@ mod tests {
         );
         assert!(parse(&["{}", "{}"]).unwrap_err().contains("twice"));
         assert!(parse(&["nope"]).unwrap_err().contains("not JSON"));
+        assert!(parse(&["{query:x}"]).unwrap_err().contains("single quotes"));
         assert!(
             parse(&["query=a", "query.b=c"])
                 .unwrap_err()

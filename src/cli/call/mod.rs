@@ -1,6 +1,7 @@
 //! Calls of operations: `exa-mcp-server call` and the commands that are views of operations.
 
 mod arguments;
+mod follow;
 mod plan;
 mod preview;
 mod progress;
@@ -11,12 +12,13 @@ pub(super) use arguments::parse_arguments;
 pub(super) use plan::{OpenValues, PlanCall, add_commands, find_plan_call};
 pub(super) use preview::dry_run;
 pub(super) use request::{OutputOptions, Request, RequestOptions};
-pub(super) use run::{call_value, executor, open_session, run};
+pub(super) use run::{call_value, executor, open_session, run, with_defaults};
 
+use super::output::shell_word;
 use super::{FAILED, Failure, USAGE, command_name};
 use crate::operations::{OperationError, find, nearest};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};
-use exa_mcp_model::Operation;
+use exa_mcp_model::{CommandPlan, Operation};
 use exa_mcp_text::sanitize;
 
 /// Shown in the help of the command.
@@ -72,10 +74,10 @@ pub(super) fn call_failure(operation: &Operation, error: &OperationError) -> Fai
                 text += &format!("\n  {}: {}", problem.path, problem.message);
             }
             text += &format!(
-                "\nA minimal valid call: {} call {} '{}'",
+                "\nA minimal valid call: {} call {} {}",
                 command_name(),
                 operation.name,
-                error.example
+                shell_word(&error.example.to_string())
             );
             for hint in &error.hints {
                 text += &format!("\n  hint: {hint}");
@@ -84,6 +86,28 @@ pub(super) fn call_failure(operation: &Operation, error: &OperationError) -> Fai
         }
         OperationError::Exa(error) => exa_failure(error),
     }
+}
+
+/// Converts the error of a command that is a view of an operation: it names the flags of the command.
+fn plan_failure(plan: &CommandPlan, operation: &Operation, error: &OperationError) -> Failure {
+    let OperationError::Arguments(error) = error else {
+        return call_failure(operation, error);
+    };
+    let mut text = "nothing was sent; the arguments are invalid:".to_owned();
+    for problem in &error.problems {
+        let flag = plan.flags.iter().find(|flag| flag.sets(&problem.path));
+        let argument = plan.arguments.iter().find(|it| it.sets(&problem.path));
+        let name = match (flag, argument) {
+            (Some(flag), _) => format!("--{}", flag.name),
+            (None, Some(argument)) => argument.name.to_uppercase(),
+            (None, None) => problem.path.clone(),
+        };
+        text += &format!("\n  {name}: {}", problem.message);
+    }
+    let (program, name) = (command_name(), &plan.name);
+    text += &format!("\nExample: {program} {name} {}", plan.example);
+    text += &format!("\nHelp: {program} {name} --help");
+    Failure::usage(sanitize::clean(&text))
 }
 
 fn exa_failure(error: &ExaError) -> Failure {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::arguments::{convert, insert, parse_arguments};
 use super::{Failure, OutputOptions, Request, RequestOptions, find_operation};
 use crate::cli::command_name;
-use crate::operations::{input_schema, price::cost_in_words};
+use crate::operations::{RemoteJob, input_schema, is_paged, price::cost_in_words};
 use exa_mcp_generated::tools::COMMANDS;
 use exa_mcp_model::time::{format_timestamp, parse_timestamp};
 use exa_mcp_model::{CommandArgument, CommandPlan, CommandValue, Operation};
@@ -84,7 +84,9 @@ impl PlanCall {
 /// Builds one command.
 fn build(plan: &'static CommandPlan) -> Command {
     let (_, word) = plan.split_name();
-    let mut command = Command::new(word).about(plan.about.as_str());
+    let mut command = Command::new(word)
+        .about(plan.about.as_str())
+        .arg_required_else_help(plan.arguments.iter().any(|argument| argument.required));
     for argument in &plan.arguments {
         let arg = base_arg(argument).value_name(argument.name.to_uppercase());
         command = command.arg(match argument.takes {
@@ -118,8 +120,20 @@ fn build(plan: &'static CommandPlan) -> Command {
         .help("Any other argument of the operation; may be repeated");
     let command = command.arg(any).after_help(after_help(plan));
     let command = OutputOptions::augment_args(RequestOptions::augment_args(command));
+    let command = hide_options(command, plan);
     // The options bring descriptions of their own.
     command.about(plan.about.as_str()).long_about(None)
+}
+
+/// Hides the options that have no effect on a command.
+fn hide_options(command: Command, plan: &'static CommandPlan) -> Command {
+    let operation = crate::operations::find(&plan.operation);
+    let is_job = operation.is_some_and(RemoteJob::is_job_call);
+    let is_paged = operation.is_some_and(is_paged);
+    command
+        .mut_arg("wait", |arg| arg.hide(!is_job))
+        .mut_arg("no_wait", |arg| arg.hide(!plan.wait))
+        .mut_arg("all", |arg| arg.hide(!is_paged || plan.all))
 }
 
 fn after_help(plan: &'static CommandPlan) -> String {

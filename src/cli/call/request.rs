@@ -13,6 +13,7 @@ const LONGEST_WAIT: &str = "3600";
 
 /// How a call is made.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Request options")]
 pub(in super::super) struct RequestOptions {
     /// Wait for the end of the work that the call starts or reads, at most so many seconds [default: 3600]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = LONGEST_WAIT)]
@@ -36,6 +37,7 @@ pub(in super::super) struct RequestOptions {
 
 /// How a response is printed.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output options")]
 pub(in super::super) struct OutputOptions {
     /// Fields to print of each result, comma-separated; dots lead into objects
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

@@ -3,22 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
+use super::follow::continues;
 use super::progress::CallProgress;
 use super::request::Request;
-use super::{Failure, call_failure, preview};
-use crate::cli::command_name;
+use super::{Failure, call_failure, plan_failure, preview};
 use crate::cli::output::{self, OutputView, Terminal};
-use crate::cli::{
-    FAILED, INTERRUPTED, LEDGER_TIMEOUT, TIMED_OUT, known_ids, print_stderr, shutdown,
-};
+use crate::cli::{FAILED, INTERRUPTED, LEDGER_TIMEOUT, known_ids, print_stderr, shutdown};
 use crate::config::Settings;
 use crate::operations::validation::ValidatedArguments;
-use crate::operations::{
-    CompletedCall, Folders, JobState, OperationExecutor, PagingStop, PollOutcome, ProgressReporter,
-    RemoteJob, is_paged,
-};
+use crate::operations::{Folders, OperationExecutor, PagingStop, RemoteJob, is_paged};
 use crate::spending::{AccountGuard, check_jobs, local_account, spent_locally};
 use exa_mcp_accounts::budget::BudgetLedger;
 use exa_mcp_model::{LocalUser, Operation, lock};
@@ -97,7 +91,7 @@ pub(in super::super) async fn run(
 ) -> Result<String, Failure> {
     let operation = request.operation;
     let arguments = with_defaults(settings, operation, request.arguments.clone());
-    let arguments = check(operation, arguments, request.options.unchecked)?;
+    let arguments = check(&request, arguments)?;
     if request.options.cost {
         let cost = preview::cost(operation, &arguments.arguments);
         return Ok(output::pretty(&cost));
@@ -111,6 +105,9 @@ pub(in super::super) async fn run(
     let streams = streams(&request, terminal, &mut arguments.arguments);
     let (finished, streamed, _) = make(settings, terminal, &request, arguments, streams).await?;
     known_ids::record(operation.name, &finished.response);
+    if let Some(note) = output::unknown_fields(&finished.response, &request.output.fields) {
+        print_stderr(&note);
+    }
     let view = OutputView {
         format: request.output.format,
         fields: &request.output.fields,
@@ -137,7 +134,7 @@ pub(in super::super) async fn call_value(
     terminal: &Terminal,
     request: &Request,
 ) -> Result<(Value, OperationExecutor), Failure> {
-    let arguments = check(request.operation, request.arguments.clone(), false)?;
+    let arguments = check(request, request.arguments.clone())?;
     let (finished, _, executor) = make(settings, terminal, request, arguments, false).await?;
     match finished.failure {
         None => Ok((finished.response, executor)),
@@ -162,6 +159,7 @@ async fn make(
         executor: &session.executor,
         request,
         progress: &progress,
+        program: &terminal.program,
         job: Mutex::default(),
     };
     let outcome = tokio::select! {
@@ -174,7 +172,11 @@ async fn make(
 }
 
 /// Adds the default arguments of the configuration, where the call names none.
-fn with_defaults(settings: &Settings, operation: &Operation, arguments: Value) -> Value {
+pub(in super::super) fn with_defaults(
+    settings: &Settings,
+    operation: &Operation,
+    arguments: Value,
+) -> Value {
     let Some(Value::Object(defaults)) = settings.default_arguments.get(operation.name) else {
         return arguments;
     };
@@ -193,12 +195,9 @@ fn with_defaults(settings: &Settings, operation: &Operation, arguments: Value) -
 }
 
 /// Validates the arguments and reports corrections.
-fn check(
-    operation: &'static Operation,
-    arguments: Value,
-    unchecked: bool,
-) -> Result<ValidatedArguments, Failure> {
-    if unchecked {
+fn check(request: &Request, arguments: Value) -> Result<ValidatedArguments, Failure> {
+    let operation = request.operation;
+    if request.options.unchecked {
         return match arguments {
             Value::Null => Ok(ValidatedArguments {
                 arguments: Map::new(),
@@ -215,7 +214,10 @@ fn check(
         };
     }
     let checked = OperationExecutor::validate(operation, arguments);
-    let checked = checked.map_err(|error| call_failure(operation, &error))?;
+    let checked = checked.map_err(|error| match request.plan {
+        Some(plan) => plan_failure(plan, operation, &error),
+        None => call_failure(operation, &error),
+    })?;
     for correction in &checked.corrections {
         print_stderr(&format!("note: {}", output::clean_line(correction)));
     }
@@ -242,19 +244,21 @@ fn streams(request: &Request, terminal: &Terminal, arguments: &mut Map<String, V
 }
 
 /// A finished call.
-struct Finished {
-    response: Value,
+pub(super) struct Finished {
+    pub(super) response: Value,
     /// Why the command fails although there is a response.
-    failure: Option<Failure>,
+    pub(super) failure: Option<Failure>,
 }
 
 /// A call that is being made.
-struct Call<'a> {
-    executor: &'a OperationExecutor,
-    request: &'a Request,
+pub(super) struct Call<'a> {
+    pub(super) executor: &'a OperationExecutor,
+    pub(super) request: &'a Request,
     progress: &'a CallProgress,
+    /// The program with the flags that the call was made with.
+    pub(super) program: &'a str,
     /// The work that the call has started.
-    job: Mutex<Option<RemoteJob>>,
+    pub(super) job: Mutex<Option<RemoteJob>>,
 }
 
 impl Call<'_> {
@@ -278,10 +282,18 @@ impl Call<'_> {
                     operation.name
                 ));
             }
+            if self.request.options.wait.is_some() && !RemoteJob::is_job_call(operation) {
+                print_stderr(&format!(
+                    "note: --wait has no effect: `{}` neither starts nor reads work that takes time",
+                    operation.name
+                ));
+            }
+            let before = self.jobs_before(&arguments.arguments).await;
             let sent = self.executor.send(operation, arguments, &reporter).await;
-            sent.map_err(failed)?
+            let call = sent.map_err(failed)?;
+            return self.follow(call, before, &reporter).await;
         };
-        self.follow(call, &reporter).await
+        self.follow(call, None, &reporter).await
     }
 
     /// Returns a list that was not read to its end.
@@ -306,73 +318,10 @@ impl Call<'_> {
         Finished { response, failure }
     }
 
-    /// Waits for the end of the work that a call has started or read, if requested.
-    async fn follow(
-        &self,
-        call: CompletedCall,
-        reporter: &ProgressReporter,
-    ) -> Result<Finished, Failure> {
-        let (operation, response) = (self.request.operation, call.response.value);
-        let done = |response| Finished {
-            response,
-            failure: None,
-        };
-        let Some(job) = RemoteJob::from_call(operation, &call.arguments, &response) else {
-            return Ok(done(response));
-        };
-        *lock(&self.job) = Some(job.clone());
-        let Some(wait) = self.request.wait() else {
-            return Ok(done(response));
-        };
-        let state = job.state(response);
-        if state.is_final || state.is_blocked {
-            return Ok(self.ended(state));
-        }
-        reporter.report_state(&state.response);
-        let reporter = reporter.with_offset(call.reported_progress);
-        let deadline = Instant::now() + wait;
-        let polled = job.poll_until_done(self.executor, deadline, &reporter, state);
-        Ok(match polled.await {
-            PollOutcome::Finished(state) => self.ended(state),
-            PollOutcome::TimedOut(state) => Finished {
-                response: state.response,
-                failure: Some(Failure {
-                    text: format!(
-                        "the time limit of {} seconds passed before the work ended; {}",
-                        wait.as_secs(),
-                        continues(&job)
-                    ),
-                    code: TIMED_OUT,
-                }),
-            },
-            PollOutcome::Lost { latest, error } => Finished {
-                response: latest.response,
-                failure: Some(Failure {
-                    code: FAILED,
-                    ..call_failure(job.operation(), &error)
-                }),
-            },
-        })
-    }
-
-    fn ended(&self, state: JobState) -> Finished {
-        *lock(&self.job) = None;
-        let failure = state.is_failed.then(|| {
-            let reason = state
-                .reason
-                .map_or_else(String::new, |it| format!(": {it}"));
-            Failure::failed(format!("the work failed at Exa{reason}"))
-        });
-        Finished {
-            response: state.response,
-            failure,
-        }
-    }
-
     /// Describes what goes on at Exa after Ctrl-C.
     fn interrupted(&self) -> Failure {
         let text = match &*lock(&self.job) {
-            Some(job) => format!("interrupted; {}", continues(job)),
+            Some(job) => format!("interrupted; {}", continues(self.program, job)),
             None if self.request.operation.read_only => "interrupted".to_owned(),
             None => format!(
                 "interrupted; `{}` may have arrived at Exa: check before you repeat it",
@@ -384,26 +333,4 @@ impl Call<'_> {
             code: INTERRUPTED,
         }
     }
-}
-
-/// Says that work continues at Exa, how to follow it, and how to cancel it.
-fn continues(job: &RemoteJob) -> String {
-    let command = |(name, arguments): (&str, Map<String, Value>)| {
-        let pairs: String = arguments
-            .iter()
-            .map(|(name, value)| {
-                let value = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                format!(" {name}={}", output::clean_line(&value))
-            })
-            .collect();
-        format!("{} call {name}{pairs}", command_name())
-    };
-    let follow = command(job.poll_call());
-    let cancel = match job.cancel_call() {
-        Some(call) => format!("\n  cancel: {}", command(call)),
-        None => "\n  Exa cannot cancel it.".to_owned(),
-    };
-    format!("the work continues at Exa:\n  follow: {follow} --wait{cancel}")
 }

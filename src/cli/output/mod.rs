@@ -1,6 +1,7 @@
 //! Prints responses: as JSON, JSON lines, CSV, Markdown, or a table for people.
 
 mod cells;
+mod documents;
 mod table;
 mod terminal;
 
@@ -156,6 +157,31 @@ fn pick(response: &Value, fields: &[String]) -> Option<Value> {
     Some(Value::Object(map))
 }
 
+/// Says which requested fields no result has, and which there are.
+pub(super) fn unknown_fields(response: &Value, fields: &[String]) -> Option<String> {
+    let rows = rows(response);
+    let is_missing = |field: &&String| rows.iter().all(|row| at(row, field).is_none());
+    let missing: Vec<&str> = fields
+        .iter()
+        .filter(is_missing)
+        .map(String::as_str)
+        .collect();
+    if rows.is_empty() || missing.is_empty() {
+        return None;
+    }
+    let mut known: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().filter_map(|row| row.as_object()).flatten() {
+        if !known.contains(&name.as_str()) {
+            known.push(name);
+        }
+    }
+    Some(format!(
+        "note: no result has the field `{}`; fields are {}",
+        missing.join("`, `"),
+        clean_line(&known.join(", "))
+    ))
+}
+
 /// Returns the value at a dotted path; a number is the index of an entry. A name with dots is tried first.
 pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = value.get(path) {
@@ -172,4 +198,26 @@ pub(super) fn clean_line(text: &str) -> String {
     let clean = sanitize::clean(text);
     let words: Vec<&str> = clean.split_whitespace().collect();
     words.join(" ")
+}
+
+/// Returns a text as one word of a shell, in quotes where it needs them.
+pub(super) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:/@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn quotes_words_for_a_shell() {
+        assert_eq!(shell_word("ws_1"), "ws_1");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 
-use super::{OutputView, Terminal, at, clean_line};
+use super::{OutputView, Terminal, at, clean_line, documents};
 use crate::operations::price;
 use exa_mcp_generated::response_fields::ENTRIES;
 use exa_mcp_model::{CommandColumn, CommandPlan};
@@ -27,13 +27,18 @@ const MAX_CELL: usize = 600;
 
 /// Returns a response as a table, or as the text that a person wants to read.
 pub(super) fn render(response: &Value, view: &OutputView<'_>, terminal: &Terminal) -> String {
-    let body = match (text_of(response, view), ENTRIES.list(response)) {
-        (Some(text), _) => with_sources(&text, response, view, terminal),
-        (None, Some(entries)) => list(entries, view, terminal),
-        (None, None) => record(response, view, terminal),
+    let documents = view
+        .plan
+        .filter(|it| it.documents && view.fields.is_empty());
+    let body = match (text_of(response, view), ENTRIES.list(response), documents) {
+        (Some(text), _, _) => with_sources(&text, response, view, terminal),
+        (None, Some(entries), Some(plan)) => documents::render(entries, plan, terminal),
+        (None, Some(entries), None) => list(entries, view, terminal),
+        (None, None, _) => record(response, view, terminal),
     };
+    let failures = documents::failures(response, terminal);
     let footer = footer(response, terminal);
-    [body, footer]
+    [body, failures, footer]
         .into_iter()
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
@@ -225,7 +230,7 @@ fn columns(entries: &[Value], view: &OutputView<'_>) -> Vec<CommandColumn> {
     names.iter().map(named).collect()
 }
 
-fn value_of<'v>(entry: &'v Value, column: &CommandColumn) -> Option<&'v Value> {
+pub(super) fn value_of<'v>(entry: &'v Value, column: &CommandColumn) -> Option<&'v Value> {
     let mut found = column.paths.iter().filter_map(|path| at(entry, path));
     found.find(|value| !value.is_null() && value.as_str() != Some(""))
 }
@@ -240,7 +245,7 @@ fn cell(entry: &Value, column: &CommandColumn) -> String {
 }
 
 /// Returns a value as text; times lose what nobody reads.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => match text.get(10..11) {
             Some("T") if text.ends_with('Z') && text.len() <= 24 => {

@@ -32,11 +32,13 @@ pub(in super::super) struct Terminal {
     pub(super) width: u16,
     /// Colors and links are used.
     colors: bool,
+    /// The program with the flags of this command, for commands that are proposed.
+    pub(in super::super) program: String,
 }
 
 impl Terminal {
     /// Returns the properties of this process's streams.
-    pub(in super::super) fn detect(color: ColorChoice) -> Self {
+    pub(in super::super) fn detect(color: ColorChoice, program: String) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
         // NO_COLOR counts if it is set to anything but an empty text.
@@ -58,6 +60,7 @@ impl Terminal {
             has_progress: std::io::stderr().is_terminal() && !is_dumb,
             width: width.unwrap_or(DEFAULT_WIDTH),
             colors,
+            program,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Long-running jobs at Exa: polling, cancelling, and finding them again.
 
+mod anonymous;
 mod matching;
 mod progress;
 mod search;
@@ -98,6 +99,14 @@ impl RemoteJob {
             long_running,
             arguments: sent.clone(),
         })
+    }
+
+    /// Returns whether an operation starts or reads jobs.
+    pub(crate) fn is_job_call(operation: &Operation) -> bool {
+        let mut starts = all()
+            .iter()
+            .filter_map(|other| other.behavior.long_running.as_ref());
+        operation.behavior.long_running.is_some() || starts.any(|job| job.get == operation.name)
     }
 
     fn from_start(

@@ -52,6 +52,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("researchId", "research_123"),
     ("backtestId", "backtest_123"),
     ("runId", "run_123"),
+    ("batchId", "batch_123"),
 ];
 
 /// Returns minimal arguments that match `schema`: the required ones, and those that `example` adds.

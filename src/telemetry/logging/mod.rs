@@ -22,7 +22,8 @@ use self::listener::{ListenerFilter, ListenerLayer};
 pub(super) const OWN_CRATES: &str = "exa_mcp_";
 
 /// Starts logging at the level of `EXA_MCP_LOG_LEVEL` or `EXA_MCP_DEBUG`, in the format of `EXA_MCP_LOG_FORMAT`. The
-/// defaults are `warn` and `text`.
+/// defaults are `warn` and `text`; without any of them, `reported` is a module whose warnings are left out, because the
+/// command reports them itself.
 ///
 /// # Errors
 /// The level or the format is unknown.
@@ -30,12 +31,18 @@ pub(crate) fn start(
     level_name: Option<&str>,
     debug: Option<&str>,
     format: Option<&str>,
+    reported: Option<&'static str>,
 ) -> Result<(), String> {
+    let is_configured = level_name.or(debug).or(format).is_some();
     let level = level(level_name, debug)?;
     let is_json = is_json(format)?;
     let targets = Targets::new()
         .with_default(library_level(level))
         .with_target(OWN_CRATES, level);
+    let targets = match reported.filter(|_| !is_configured) {
+        Some(module) => targets.with_target(module, LevelFilter::ERROR),
+        None => targets,
+    };
     // A second start, as in tests, keeps the first logger. An optional layer would disable spans, so there are two
     // subscribers.
     if is_json {

@@ -50,6 +50,33 @@ fn capabilities_list_commands_operations_and_codes() {
         .find(|it| it["name"] == "search")
         .expect("search");
     assert_eq!(search["operation"], "search");
+    // What is listed for a command is in its help, and the other way around.
+    for command in commands {
+        let name = command["name"].as_str().expect("a name");
+        let help = Program::new(name.split(' ').chain(["--help"])).run().stdout;
+        let listed: Vec<&str> = command["flags"]
+            .as_array()
+            .into_iter()
+            .chain(inventory["globalFlags"].as_array())
+            .flatten()
+            .filter_map(|flag| flag["flag"].as_str())
+            .chain(["--help", "--version"])
+            .collect();
+        let words = help.lines().filter_map(|line| {
+            let flag = line.trim_start().trim_start_matches("-h, ");
+            let flag = flag.split_once("--")?;
+            let is_start = flag.0.is_empty() || flag.0.len() == 4 && flag.0.starts_with('-');
+            is_start.then(|| flag.1.split([' ', '[', '=']).next())?
+        });
+        for word in words {
+            let flag = format!("--{word}");
+            assert!(listed.contains(&flag.as_str()), "{name} {flag}");
+        }
+        for flag in listed {
+            let is_global = matches!(flag, "--help" | "--version");
+            assert!(is_global || help.contains(flag), "{name} {flag}");
+        }
+    }
     assert!(
         search["flags"]
             .as_array()
@@ -209,4 +236,66 @@ fn manual_pages_describe_all_commands() {
     for part in ["websets.create", "toolhost", "watch"] {
         assert!(completions.contains(part), "no {part}");
     }
+}
+
+/// Completes a command line in bash.
+#[cfg(target_os = "linux")]
+fn complete_in_bash(script: &str, words: &[&str]) -> String {
+    let script = format!(
+        "source {script}\n\
+         COMP_WORDS=(exa-mcp-server \"$@\"); COMP_CWORD=$#\n\
+         function=$(complete -p exa-mcp-server | sed 's/.*-F \\([^ ]*\\).*/\\1/')\n\
+         $function exa-mcp-server \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"\n\
+         echo \"${{COMPREPLY[@]}}\""
+    );
+    let output = std::process::Command::new("bash")
+        .args(["--norc", "-c", &script, "bash"])
+        .args(words)
+        .output()
+        .expect("bash");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn bash_completes_commands_operations_sets_and_ids() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().display().to_string();
+    let page = json!({"data": [{"id": "webset_4711"}], "hasMore": false, "nextCursor": null});
+    let server = Recorder::always(Response::json(200, &page));
+    let program = |arguments: &[&str]| {
+        Program::new(arguments.iter().copied())
+            .env("HOME", &home)
+            .env("EXA_BASE_URL", &server.url())
+            .run()
+    };
+    program(&["websets", "list"]).json();
+    let script = folder.path().join("completions");
+    std::fs::write(&script, program(&["completions", "bash"]).stdout).expect("a file");
+    let script = script.display().to_string();
+    for (words, expected) in [
+        (&["sea"][..], "search"),
+        (&["call", "items.li"], "items.list"),
+        (&["operations", "items.li"], "items.list"),
+        (
+            &["batch", "run", "x", "--operation", "items.li"],
+            "items.list",
+        ),
+        (&["tools", "--tools", "tool"], "toolhost"),
+        (&["websets", "sh"], "show"),
+        (&["websets", "show", "webset_"], "webset_4711"),
+        (&["search", "x", "--type", "deep-r"], "deep-reasoning"),
+    ] {
+        let found = complete_in_bash(&script, words);
+        assert_eq!(found.trim(), expected, "{words:?}");
+    }
+    // The generator of fish completions omits positional values.
+    let fish = program(&["completions", "fish"]).stdout;
+    let is_completed = |condition: &str, value: &str| {
+        let mut lines = fish.lines();
+        lines.any(|line| line.contains(condition) && line.contains(value))
+    };
+    assert!(is_completed("using_subcommand call\" -f", "items.list"));
+    assert!(is_completed("from show\" -f", "webset_4711"));
+    assert!(is_completed("-l tools -x", "toolhost"));
 }

@@ -137,3 +137,110 @@ fn killed_run_is_continued() {
     assert!(found.iter().all(|result| result["ok"] == true));
     assert!(!journal.exists());
 }
+
+#[test]
+fn default_arguments_apply_to_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "defaults.search.type = \"lite\"\n").expect("a file");
+    let file = folder.path().join("in.jsonl");
+    let lines = [
+        r#"{"query": "a"}"#,
+        r#"{"query": "b", "type": "deep"}"#,
+        r#"{"operation": "answer", "arguments": {"query": "c"}}"#,
+    ];
+    std::fs::write(&file, lines.join("\n")).expect("a file");
+    let (config, file) = (config.display().to_string(), file.display().to_string());
+    let server = Recorder::always(Response::json(200, &json!({"results": []})));
+    let arguments = [
+        "--config",
+        &config,
+        "batch",
+        "run",
+        &file,
+        "--concurrency",
+        "1",
+    ];
+    let output = Program::new(arguments)
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let bodies: Vec<Value> = server.take().iter().filter_map(|it| it.json()).collect();
+    let expected = json!([
+        {"query": "a", "type": "lite"}, {"query": "b", "type": "deep"}, {"query": "c"},
+    ]);
+    assert_eq!(json!(bodies), expected);
+}
+
+/// Two processes with the same journal would make each call twice.
+#[test]
+fn a_file_is_run_by_one_process_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(&file, "{\"query\": \"a\"}\n").expect("a file");
+    let path = file.display().to_string();
+    let slow = Response::slow_json(Duration::from_secs(60), &json!({"results": []}));
+    let server = Recorder::always(slow);
+    let program = || Program::new(["batch", "run", &path]).env("EXA_BASE_URL", &server.url());
+    let mut first = program()
+        .into_command()
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let journal = folder.path().join("in.jsonl.journal");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let is_started = || std::fs::read_to_string(&journal).is_ok_and(|it| it.contains("started"));
+    while !is_started() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let second = program().run();
+    first.kill().expect("it is killed");
+    first.wait().expect("it ends");
+    second.assert_failed(2, &["another process", "in.jsonl.journal"]);
+}
+
+#[test]
+fn results_do_not_replace_the_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(&file, "{\"query\": \"a\"}\n").expect("a file");
+    let path = file.display().to_string();
+    let output = Program::new(["--sandbox", "batch", "run", &path, "--output", &path]).run();
+    output.assert_failed(2, &["replace the input"]);
+    assert_eq!(
+        std::fs::read_to_string(&file).expect("the file"),
+        "{\"query\": \"a\"}\n"
+    );
+}
+
+#[test]
+fn corrections_are_reported_with_the_result() {
+    let output = Program::new(["--sandbox", "batch", "run", "-"])
+        .input("{\"query\": \"a\", \"num_results\": 1}\n{\"query\": \"b\"}\n")
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let found = results(&output.stdout);
+    let corrections = found[0]["corrections"].as_array().expect("a list");
+    assert!(
+        corrections[0]
+            .as_str()
+            .is_some_and(|it| it.contains("numResults"))
+    );
+    assert_eq!(found[1].get("corrections"), None);
+}
+
+/// Nothing can lie beside a pipe or a device.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_have_no_journal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("in.jsonl");
+    std::fs::write(&file, "{\"query\": \"a\"}\nnonsense\n").expect("a file");
+    let path = file.display().to_string();
+    let arguments = ["--sandbox", "batch", "run", &path, "--output", "/dev/null"];
+    Program::new(arguments)
+        .run()
+        .assert_failed(1, &["1 of 2 calls failed"]);
+    assert!(!std::path::Path::new("/dev/null.journal").exists());
+    assert!(folder.path().join("in.jsonl.journal").exists());
+}

@@ -2,6 +2,7 @@
 
 mod agents;
 mod batch;
+mod batch_remote;
 #[cfg(unix)]
 mod configuration;
 mod delivery;

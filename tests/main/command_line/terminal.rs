@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use crate::support::Program;
+use serde_json::{Value, json};
+
+use crate::support::{Program, Recorder, Response};
 
 /// The start of a link, and of a color.
 const LINK: &str = "\u{1b}]8;;https://";
@@ -18,8 +20,12 @@ fn on_terminal(columns: u16, variables: &[(&str, &str)], arguments: &str) -> Str
     let command = format!(
         "stty rows 24 cols {columns}; {variables}TERM=xterm-256color {program} --sandbox {arguments}"
     );
+    run_script(&command)
+}
+
+fn run_script(command: &str) -> String {
     let output = Command::new("script")
-        .args(["-qec", &command, "/dev/null"])
+        .args(["-qec", command, "/dev/null"])
         .env_remove("NO_COLOR")
         .env("EXA_SANDBOX_SESSION", "terminal-tests")
         .stdin(std::process::Stdio::null())
@@ -28,6 +34,21 @@ fn on_terminal(columns: u16, variables: &[(&str, &str)], arguments: &str) -> Str
     String::from_utf8(output.stdout)
         .expect("UTF-8")
         .replace('\r', "")
+}
+
+/// Runs a command on a terminal with a recorder as Exa.
+fn with_upstream(columns: u16, response: &Value, arguments: &str) -> String {
+    let server = Recorder::always(Response::json(200, response));
+    let url = server.url();
+    let variables = [("EXA_BASE_URL", url.as_str()), ("EXA_API_KEY", "key")];
+    let program = env!("CARGO_BIN_EXE_exa-mcp-server");
+    let variables: String = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={value} "))
+        .collect();
+    run_script(&format!(
+        "stty rows 24 cols {columns}; {variables}TERM=xterm-256color {program} {arguments}"
+    ))
 }
 
 /// Returns a line without links and colors.
@@ -146,4 +167,68 @@ fn control_characters_do_not_reach_the_terminal() {
         "{:?}",
         output.stdout
     );
+}
+
+/// Wide characters, text from right to left, and characters that control the terminal.
+#[test]
+fn foreign_text_neither_breaks_nor_controls_the_terminal() {
+    let wide = "全角文字は二列を占めます。".repeat(9);
+    let titles = [
+        wide.as_str(),
+        "\u{1b}[31mred\u{1b}[0m \u{7}bell \u{9b}31m c1 \u{202e}evil\u{202c}\r\noverwrites",
+        "مرحبا بالعالم",
+        "👩‍👩‍👧‍👦 family",
+        "",
+    ];
+    let results: Vec<Value> = titles
+        .iter()
+        .map(|title| json!({"title": title, "url": "https://例え.jp/パス\u{1b}]8;;x"}))
+        .collect();
+    let response = json!({"results": results});
+    for columns in [200, 80, 40] {
+        let text = with_upstream(columns, &response, "--color never search x");
+        let is_control =
+            |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert!(!text.contains(is_control), "{text:?}");
+        assert!(text.contains("family") && text.contains("مرحبا"), "{text}");
+        for line in text
+            .lines()
+            .filter(|line| line.contains('二') || line.contains('角'))
+        {
+            let width: usize = line
+                .chars()
+                .map(|c| if c > '\u{2e80}' { 2 } else { 1 })
+                .sum();
+            assert!(width <= usize::from(columns), "{width} > {columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn fetched_pages_are_shown_in_full() {
+    let text = format!("First.\n\n{}the end", "More text. ".repeat(200));
+    let response = json!({
+        "results": [
+            {"title": "One", "url": "https://a.example", "text": text},
+            {"title": "Two", "url": "https://b.example", "text": "Short."},
+        ],
+        "statuses": [
+            {"id": "https://c.example", "status": "error", "error": {"tag": "CRAWL_NOT_FOUND"}},
+        ],
+    });
+    let shown = with_upstream(80, &response, "--color never fetch https://a.example");
+    for part in [
+        "One\nhttps://a.example\n\nFirst.\n\nMore text.",
+        "the end",
+        "Two",
+        "Short.",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert!(
+        shown.contains("https://c.example: CRAWL_NOT_FOUND"),
+        "{shown}"
+    );
+    let table = with_upstream(80, &response, "fetch https://a.example --fields title,url");
+    assert!(!table.contains("the end"), "{table}");
 }

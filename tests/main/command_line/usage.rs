@@ -260,3 +260,86 @@ fn stdin_is_not_read_without_a_hyphen() {
         .run();
     assert_eq!(output.json(), json!({"ok": true}));
 }
+
+/// The commands for people name their own flags, not the arguments of the API.
+#[test]
+fn commands_explain_their_flags() {
+    let output = Program::new(["search", "x", "--type", "depe"]).run();
+    output.assert_failed(
+        2,
+        &[
+            "--type: ",
+            "did you mean `deep`?",
+            "Example: exa-mcp-server search",
+            "search --help",
+        ],
+    );
+    assert!(
+        !output.stderr.contains("exa-mcp-server call"),
+        "{output:#?}"
+    );
+    let output = Program::new(["fetch", "example.com"]).run();
+    output.assert_failed(2, &["URL: ", "did you mean `https://example.com`?"]);
+}
+
+#[test]
+fn commands_without_arguments_show_their_help() {
+    for command in [
+        &["search"][..],
+        &["fetch"],
+        &["websets", "show"],
+        &["batch", "run"],
+    ] {
+        let output = Program::new(command.iter().copied()).run();
+        output.assert_failed(2, &["Usage: ", "Global options:"]);
+    }
+    let help = Program::new(["search", "-h"]).run();
+    assert!(help.stdout.contains("Example: exa-mcp-server search"));
+    // Options without an effect are not offered.
+    assert!(!help.stdout.contains("--wait"), "{}", help.stdout);
+    let watch = Program::new(["websets", "watch", "-h"]).run();
+    assert!(watch.stdout.contains("--no-wait"), "{}", watch.stdout);
+}
+
+/// Words and JSON that a shell has changed are explained.
+#[test]
+fn quoting_mistakes_are_explained() {
+    assert_rejected("search", "{query:x}", &["not JSON", "single quotes"]);
+    assert_rejected("search", "solid-state", &["`query=solid-state`"]);
+}
+
+#[test]
+fn examples_can_be_pasted_into_a_shell() {
+    let help = Program::new(["call", "enrichments.create", "--help"]).run();
+    let example = help
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("  exa-mcp-server "))
+        .expect("an example");
+    assert!(example.contains(r"'\''"), "{example}");
+    let program = env!("CARGO_BIN_EXE_exa-mcp-server");
+    let script = format!("\"{program}\" {example} --dry-run");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("a shell");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// The failure is told once, not by a log line as well, unless a log was requested.
+#[test]
+fn failed_calls_are_reported_once() {
+    let server = Recorder::always(Response::json(404, &json!({"error": "no such thing"})));
+    let program = || Program::call(&server, "search", &json!({"query": "x"}));
+    let output = program().run();
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
+    let logged = program().env("EXA_MCP_LOG_LEVEL", "warn").run();
+    assert!(logged.stderr.contains("WARN"), "{}", logged.stderr);
+}
+
+#[test]
+fn argument_of_an_operation_written_as_a_flag_is_explained() {
+    let output = Program::new(["call", "search", "query=x", "--numResults", "5"]).run();
+    output.assert_failed(2, &["--numResults", "numResults=VALUE"]);
+}

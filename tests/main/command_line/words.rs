@@ -206,6 +206,14 @@ fn formats_show_the_requested_fields() {
 }
 
 #[test]
+fn fields_that_no_result_has_are_noted() {
+    let output = sandboxed(&["search", "x", "-n", "1", "--fields", "title,titel"]);
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert!(output.stderr.contains("field `titel`"), "{}", output.stderr);
+    assert!(output.stderr.contains("publishedDate"), "{}", output.stderr);
+}
+
+#[test]
 fn all_reads_every_page() {
     let page = |id: &str, cursor: Value| {
         Response::json(
@@ -235,6 +243,68 @@ fn wait_ends_with_the_work_or_with_exit_code_3() {
     let id = webset["id"].as_str().expect("an id");
     let cancel = format!("exa-mcp-server call websets.cancel websetId={id}");
     assert!(output.stderr.contains(&cancel), "{}", output.stderr);
+}
+
+/// The response of a trigger does not name the run that it starts.
+#[test]
+fn wait_follows_the_run_of_a_trigger() {
+    let session = |arguments: &[&str]| {
+        let arguments = ["--sandbox"].iter().chain(arguments).copied();
+        Program::new(arguments)
+            .env("EXA_SANDBOX_SESSION", "wait-trigger")
+            .run()
+    };
+    let monitor = session(&[
+        "call",
+        "search_monitors.create",
+        "search.query=x",
+        "webhook.url=https://hooks.example/x",
+    ]);
+    let id = format!(
+        "monitorId={}",
+        monitor.json()["id"].as_str().expect("an id")
+    );
+    for _ in 0..2 {
+        let run = session(&["call", "search_monitors.trigger", &id, "--wait"]);
+        assert_eq!(run.code, Some(0), "{run:#?}");
+        assert_eq!(run.json()["status"], "completed");
+    }
+    let started = session(&["call", "search_monitors.trigger", &id]);
+    assert_eq!(started.json()["triggered"], true);
+    let late = session(&["call", "search_monitors.trigger", &id, "--wait=0"]);
+    assert_eq!(late.code, Some(3), "{late:#?}");
+    assert!(
+        late.stderr
+            .contains("call search_monitors.runs.get monitorId="),
+        "{late:#?}"
+    );
+    // A run that is never listed cannot be followed.
+    let server = Recorder::start(|request, _| {
+        Response::json(
+            200,
+            &match request.method.as_str() {
+                "POST" => json!({"triggered": true}),
+                _ => json!({"data": [], "hasMore": false, "nextCursor": null}),
+            },
+        )
+    });
+    let output = Program::new(["call", "search_monitors.trigger", "monitorId=m", "--wait"])
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    assert_eq!(output.code, Some(3), "{output:#?}");
+    let list = "list: exa-mcp-server call search_monitors.runs.list monitorId=m";
+    assert!(output.stderr.contains(list), "{output:#?}");
+    assert_eq!(output.stdout, "{\n  \"triggered\": true\n}\n");
+}
+
+#[test]
+fn wait_without_effect_is_noted() {
+    let (output, _) = run(&["call", "search", "query=q", "--wait"]);
+    assert_eq!(output.code, Some(0));
+    assert!(
+        output.stderr.contains("--wait has no effect"),
+        "{output:#?}"
+    );
 }
 
 #[test]
@@ -344,4 +414,29 @@ fn misspelled_tool_sets_are_suggested() {
     Program::new(["--tools", "defualt", "tools"])
         .run()
         .assert_failed(2, &["did you mean `default`?"]);
+}
+
+/// The file keeps its comments and tables, and a symbolic link stays one.
+#[cfg(unix)]
+#[test]
+fn config_set_changes_only_the_value() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let real = folder.path().join("real.toml");
+    let text = "# mine\ncache_ttl = 5 # s\n\n[defaults.search]\ntype = \"fast\" # cheap\n";
+    std::fs::write(&real, text).expect("a file");
+    let link = folder.path().join("config.toml");
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    let link_path = link.display().to_string();
+    let set = |key: &str, value: &str| {
+        Program::new(["--config", &link_path, "config", "set", key, value]).run()
+    };
+    assert_eq!(set("defaults.search.type", "deep").code, Some(0));
+    assert_eq!(set("cache_ttl", "7").code, Some(0));
+    let changed = std::fs::read_to_string(&real).expect("the file");
+    assert_eq!(changed, text.replace('5', "7").replace("fast", "deep"));
+    assert!(link.is_symlink());
+    set("cache_ttl", "soon").assert_failed(2, &["`cache_ttl`", "whole number", "`soon`"]);
+    set("defaults.search.numResults", "500").assert_failed(2, &["at most 100"]);
+    std::fs::write(&real, "cache_ttl = 5\nnonsense = 1\n").expect("a file");
+    set("cache_ttl", "7").assert_failed(2, &["is invalid", "line 2", "`nonsense`"]);
 }

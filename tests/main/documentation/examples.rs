@@ -56,19 +56,26 @@ mod commands {
     use std::path::Path;
     use std::process::{Command, Output};
 
-    use super::code_blocks;
+    use serde_json::Value;
 
-    /// Runs a command in a shell that finds the program under its name.
-    fn run(command: &str) -> Output {
+    use super::code_blocks;
+    use crate::support::Sandbox;
+
+    /// Returns a shell that finds the program under its name.
+    fn shell(command: &str) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_exa-mcp-server"));
         let folder = program.parent().unwrap().display();
-        Command::new("/bin/sh")
+        let mut shell = Command::new("/bin/sh");
+        shell
             .args(["-c", command])
             .env_clear()
             .env("PATH", format!("{folder}:/usr/local/bin:/usr/bin:/bin"))
-            .env("NO_PROXY", "127.0.0.1")
-            .output()
-            .unwrap()
+            .env("NO_PROXY", "127.0.0.1");
+        shell
+    }
+
+    fn run(command: &str) -> Output {
+        shell(command).output().unwrap()
     }
 
     /// Returns whether the lines match the recording; a recorded line `…` stands for any number of lines.
@@ -98,37 +105,110 @@ mod commands {
         assert!(checked > 1, "only {checked} commands were checked");
     }
 
+    /// Returns whether a line of a shell runs the program, and not as a server.
+    fn runs_the_program(line: &str) -> bool {
+        let is_assignment = |word: &&str| word.contains('=');
+        line.split(['|', ';', '&']).any(|command| {
+            let mut words = command.split_whitespace().skip_while(is_assignment);
+            words.next() == Some("exa-mcp-server") && words.all(|word| word != "http")
+        })
+    }
+
+    /// Every documented command, as it is written, in a home directory of its own and with a sandbox as Exa.
     #[test]
-    fn documented_calls_are_made() {
+    fn documented_commands_run() {
+        let sandbox = Sandbox::start();
         let mut checked = 0;
-        let blocks = code_blocks();
-        let shell = blocks.iter().filter(|it| it.language.ends_with("sh"));
-        for (page, line) in shell.flat_map(|it| it.text.lines().map(|line| (&it.page, line))) {
-            let commands = [
-                "call",
-                "tools",
-                "search",
-                "fetch",
-                "answer",
-                "research",
-                "websets",
-                "operations",
-                "capabilities",
-                "whoami",
-            ];
-            if !commands
-                .iter()
-                .any(|name| line.contains(&format!("exa-mcp-server {name}")))
-            {
+        for block in code_blocks() {
+            if !matches!(block.language.as_str(), "sh" | "bash") {
                 continue;
             }
-            checked += 1;
-            let output = run(&line.replacen("exa-mcp-server", "exa-mcp-server --sandbox", 1));
-            // The sandbox does not know the ids of the examples, so the call may fail with 1.
-            let status = output.status.code();
-            assert!(matches!(status, Some(0 | 1)), "{page}: {line}\n{output:?}");
+            let home = tempfile::tempdir().unwrap();
+            let questions = "{\"query\": \"Who founded Exa?\"}\n{\"query\": \"When?\"}\n";
+            std::fs::write(home.path().join("questions.jsonl"), questions).unwrap();
+            let text = block.text.replace("\\\n", " ");
+            for line in text.lines() {
+                let is_preparation = line.starts_with("mkdir -p ~");
+                if !is_preparation && !runs_the_program(line) {
+                    continue;
+                }
+                checked += usize::from(!is_preparation);
+                let output = shell(line)
+                    .current_dir(home.path())
+                    .env("HOME", home.path())
+                    .env("EXA_BASE_URL", sandbox.url())
+                    .env("EXA_API_KEY", "a-key")
+                    .stdin(questions_or_key(line, home.path()))
+                    .output()
+                    .unwrap();
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                // The ids of the examples exist in no account.
+                let expected = if line.contains("ws_123") { 1 } else { 0 };
+                let is_right = output.status.code() == Some(expected)
+                    && stderr.contains("404 Not Found") == (expected == 1);
+                assert!(is_right, "{}: {line}\n{output:?}", block.page);
+            }
         }
-        assert!(checked > 4, "only {checked} commands were checked");
+        assert!(checked > 25, "only {checked} commands were checked");
+    }
+
+    /// Returns what somebody would type.
+    fn questions_or_key(line: &str, home: &Path) -> std::process::Stdio {
+        if !line.ends_with(" login") {
+            return std::process::Stdio::null();
+        }
+        let path = home.join("typed");
+        std::fs::write(&path, "a-key\n").unwrap();
+        std::fs::File::open(path).unwrap().into()
+    }
+
+    /// The commands and flags of the table in docs/command-line.md exist.
+    #[test]
+    fn documented_commands_exist() {
+        let page = std::fs::read_to_string(super::super::root().join("docs/command-line.md"));
+        let page = page.unwrap();
+        let output = run("exa-mcp-server capabilities");
+        let inventory: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let commands = inventory["commands"].as_array().unwrap();
+        let names: Vec<&str> = commands
+            .iter()
+            .filter_map(|command| command["name"].as_str())
+            .collect();
+        let cells = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let mut documented = Vec::new();
+        for cell in cells {
+            let cell = cell.split(" | ").next().unwrap().replace("\\|", " ");
+            let mut group = "";
+            for code in cell
+                .split('`')
+                .filter(|code| code.trim_matches([',', ' ']) != "")
+            {
+                let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
+                let words: Vec<&str> = code.split(' ').take_while(is_name).collect();
+                let name = words.join(" ");
+                let in_group = format!("{group} {name}");
+                let found = names
+                    .iter()
+                    .find(|known| **known == name || **known == in_group);
+                if let Some(found) = found {
+                    documented.push((*found).to_owned());
+                    group = found.split_once(' ').map_or("", |(group, _)| group);
+                } else {
+                    let is_other =
+                        code.starts_with("--") || name.is_empty() || code == "exa-mcp-server";
+                    assert!(
+                        is_other,
+                        "`{code}` is documented, but there is no such command"
+                    );
+                }
+            }
+        }
+        for name in names {
+            assert!(
+                documented.iter().any(|it| it == name),
+                "`{name}` is not documented"
+            );
+        }
     }
 
     #[test]

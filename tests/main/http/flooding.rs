@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{request, search};
-use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, initialize};
+use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, eventually, initialize};
 
 /// The time in which memory must be released, and how much may remain in use.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -179,6 +179,20 @@ fn session_flood_does_not_affect_others() {
         "{before} KiB before, {peak} KiB in the flood, {} KiB after",
         memory(&server)
     );
+}
+
+/// The sessions of an address that has many of them expire early, but not those of a guest at another address.
+#[test]
+fn idle_guest_keeps_its_session_in_a_flood() {
+    let server = HttpServer::sandboxed(&[("EXA_MCP_MAX_SESSIONS", "400")]);
+    let old = HttpSession::new(&server, &[("x-api-key", "an-idle-client")]);
+    let begun = start_sessions(&server, 2, 100) + start_sessions(&server, 3, 50);
+    assert_eq!(begun, 150);
+    let sessions = || server.get("/health", &[]).json()["sessions"].as_u64();
+    eventually("the sessions of the flood expire", || {
+        sessions().is_some_and(|open| open <= 10)
+    });
+    assert_eq!(old.post(&request(9, "ping", json!({}))).status, 200);
 }
 
 /// How a connection is held open without work.

@@ -189,6 +189,39 @@ fn half_open_key_gets_one_probe() {
 }
 
 #[test]
+fn key_with_server_errors_alone_is_taken_out_of_use() {
+    let all_fail = Arc::new(AtomicBool::new(false));
+    let outage = Arc::clone(&all_fail);
+    let exa = Recorder::start(move |request, _| {
+        let is_bad = request.header("x-api-key").contains(&"the-bad-key-of-all");
+        if is_bad || outage.load(Ordering::SeqCst) {
+            refusal(500)
+        } else {
+            found()
+        }
+    });
+    let server = start_server(&exa, "the-bad-key-of-all,the-good-key-of-all", &[]);
+    let number = AtomicUsize::new(0);
+    let failures = |calls: usize| {
+        let numbers = (0..calls).map(|_| number.fetch_add(1, Ordering::SeqCst));
+        let bodies = numbers.map(|number| search(&server, &format!("call {number}")));
+        bodies.filter(|body| body["error"].is_object()).count()
+    };
+    let failed = failures(40);
+    assert!((1..=6).contains(&failed), "{failed} of 40 calls failed");
+    let states = keys(&server);
+    assert_eq!(states["keys"][0]["state"], "cooling_down", "{states}");
+    assert_eq!(states["keys"][0]["lastProblem"], "server errors");
+    assert_eq!(states["keys"][1]["state"], "ready");
+    // An outage of Exa is nobody's fault: the good key remains in use.
+    all_fail.store(true, Ordering::SeqCst);
+    assert_eq!(failures(20), 20);
+    assert_eq!(keys(&server)["keys"][1]["state"], "ready");
+    all_fail.store(false, Ordering::SeqCst);
+    assert!(failures(10) <= 1);
+}
+
+#[test]
 fn one_bad_key_does_not_fail_calls() {
     let exa = Recorder::start(|request, _| {
         if request.header("x-api-key").contains(&"the-bad-key-of-all") {

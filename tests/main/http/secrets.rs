@@ -83,6 +83,32 @@ fn client_keys_are_not_logged_or_returned() {
     }
 }
 
+/// An upstream that echoes the key as the id of its response reveals it to nobody, and fills no log.
+#[test]
+fn key_in_a_request_id_is_not_logged() {
+    let exa = Recorder::start(|request, number| {
+        let key = request.header("x-api-key").join(",");
+        let found = json!({"results": [], "costDollars": {"total": 0.001}});
+        if number == 0 {
+            return Response::json(200, &found).header("x-request-id", &key);
+        }
+        let id = format!("{key} {}", "long".repeat(10_000));
+        Response::json(200, &json!({"results": [], "requestId": id}))
+    });
+    let variables = [("EXA_MCP_LOG_LEVEL", "debug")];
+    let server = HttpServer::with_upstream(&exa.url(), &variables);
+    for query in ["first", "second"] {
+        let call = json!({"name": "web_search_exa", "arguments": {"query": query}});
+        let key = [("x-api-key", "hunter2-client-key")];
+        let response = server.send_stateless(&key, "tools/call", call);
+        assert_clean("an answer", &response.text());
+    }
+    let log = server.log();
+    assert_clean("the log", &log);
+    assert_eq!(log.matches("answered operation").count(), 2, "{log}");
+    assert!(log.lines().all(|line| line.len() < 2_000), "{log}");
+}
+
 /// An upstream that echoes the key as the name of a field reveals it to nobody.
 #[test]
 fn key_in_a_field_name_is_not_returned() {

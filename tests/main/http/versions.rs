@@ -299,6 +299,8 @@ fn standalone_messages_arrive_after_every_reconnect() {
     ];
     let server = HttpServer::sandboxed(&variables);
     let mut session = HttpSession::new(&server, &[]);
+    // Only clients that have listed resources are notified of changes.
+    session.request("resources/list", json!({}));
     let mut last: Option<String> = None;
     for number in 0..3 {
         let own = session.headers();

@@ -146,7 +146,9 @@ fn reports_changes_of_the_api_and_follows_redirects_within_the_host() {
     );
     assert!(markdown.contains("`currency`"), "{markdown}");
     assert_eq!(report.to_json()["impact"], "breaking");
-    assert!(report.files.contains(&"generated/operations.rs".to_owned()));
+    for file in ["generated/operations.rs", "README.md"] {
+        assert!(report.files.contains(&file.to_owned()), "{file}");
+    }
     codegen::generate(workspace.root())
         .unwrap()
         .compare(workspace.root())

@@ -26,6 +26,11 @@ impl Workspace {
         for folder in ["generated", "codegen-snapshots"] {
             copy_dir(&repository().join(folder), &design.root().join(folder));
         }
+        std::fs::copy(
+            repository().join("README.md"),
+            design.root().join("README.md"),
+        )
+        .unwrap();
         design.write(
             "UPSTREAM.toml",
             &format!(

@@ -7,6 +7,10 @@ use serde_json::Value;
 
 use super::{Assembler, StreamOptions, events::Event};
 
+/// The most event ids that are remembered, and the longest one. A stream with more is not resumed.
+const MAX_IDS: usize = 20_000;
+const MAX_ID_BYTES: usize = 1_024;
+
 /// Where a stream broke off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResumePoint {
@@ -39,6 +43,8 @@ pub(super) struct ReceivedEvents {
     /// The ids of the events of earlier responses. Within a response, events without an id have that of the previous one.
     earlier: HashSet<String>,
     responses: usize,
+    /// There are too many ids to remember, or too long ones.
+    is_excessive: bool,
 }
 
 impl ReceivedEvents {
@@ -58,7 +64,14 @@ impl ReceivedEvents {
 
     /// Remembers an event.
     pub(super) fn add(&mut self, event: &Event) {
-        if let Some(id) = event.id.as_ref().filter(|id| !id.is_empty()) {
+        let Some(id) = event.id.as_ref().filter(|id| !id.is_empty()) else {
+            return;
+        };
+        self.is_excessive |= id.len() > MAX_ID_BYTES || self.ids.len() >= MAX_IDS;
+        if self.is_excessive {
+            self.ids = HashSet::new();
+            self.last = None;
+        } else {
             self.ids.insert(id.clone());
             self.last = Some(id.clone());
         }
@@ -86,5 +99,37 @@ impl fmt::Debug for Interrupted {
         f.debug_tuple("Interrupted")
             .field(&self.received.last)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: String) -> Event {
+        Event {
+            id: Some(id),
+            name: String::new(),
+            data: "{}".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_stream_with_excessive_ids_is_not_resumed() {
+        let mut received = ReceivedEvents::default();
+        for number in 0..MAX_IDS {
+            received.add(&event(number.to_string()));
+        }
+        received.next_response();
+        assert!(received.last.is_some() && received.is_repeated(&event("7".to_owned())));
+        received.add(&event("one-more".to_owned()));
+        received.add(&event("another".to_owned()));
+        assert_eq!((received.last, received.ids.capacity()), (None, 0));
+
+        let mut received = ReceivedEvents::default();
+        received.add(&event("x".repeat(MAX_ID_BYTES)));
+        assert!(received.last.is_some());
+        received.add(&event("x".repeat(MAX_ID_BYTES + 1)));
+        assert_eq!(received.last, None);
     }
 }

@@ -236,8 +236,8 @@ fn only_key_errors_are_faults() {
         (401, None, fault(KeyFault::Rejected)),
         (403, None, Verdict::Accepted),
         (404, None, Verdict::Accepted),
-        (500, None, Verdict::Unknown),
-        (503, None, Verdict::Unknown),
+        (500, None, Verdict::ServerError),
+        (503, None, Verdict::ServerError),
     ] {
         assert_eq!(
             Verdict::from_outcome(Err(&error(status, tag))),

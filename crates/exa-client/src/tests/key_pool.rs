@@ -337,3 +337,47 @@ async fn skips_a_key_that_lacks_a_permission() {
     }
     assert_eq!(conditions(&pool), ["ready", "ready"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn server_errors_of_one_key_open_its_circuit() {
+    let pool = pool(2);
+    let call = |status: Option<u16>, tried: &[usize]| {
+        let lease = pool.lease(CLASS, None, tried).unwrap();
+        let error = status.map(failure);
+        lease.report(error.as_ref().map_or(Ok(()), Err));
+        lease.index()
+    };
+    let conditions = || {
+        pool.states()
+            .iter()
+            .map(|it| it.condition)
+            .collect::<Vec<_>>()
+    };
+    use KeyCondition::{CoolingDown, Failing, HalfOpen, Ready};
+    // An outage affects all keys and is the fault of none, whatever was accepted before.
+    call(None, &[0]);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    for number in 0..20 {
+        call(Some(503), &[number % 2]);
+    }
+    assert_eq!(conditions(), [Ready, Ready]);
+    // Exa accepts calls with the other key meanwhile.
+    call(None, &[0]);
+    call(Some(500), &[1]);
+    assert_eq!(conditions(), [CoolingDown, Ready]);
+    assert_eq!(pool.states()[0].last_fault, Some(KeyFault::ServerErrors));
+    assert_eq!(pool.states()[0].limited_classes, [CLASS]);
+    for _ in 0..20 {
+        assert_eq!(call(Some(500), &[]), 1, "the last key remains in use");
+    }
+    assert_eq!(conditions(), [CoolingDown, Ready]);
+    for seconds in [5, 10, 20, 40, 80, 160] {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        assert_eq!(conditions(), [HalfOpen, Ready], "{seconds}");
+        call(Some(502), &[1]);
+    }
+    assert_eq!(conditions(), [Failing, Ready]);
+    tokio::time::advance(Duration::from_secs(300)).await;
+    assert_eq!(call(None, &[1]), 0);
+    assert_eq!(conditions(), [Ready, Ready]);
+}

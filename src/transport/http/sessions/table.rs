@@ -224,7 +224,7 @@ impl SessionTable {
     }
 
     /// Returns the sessions idle for `idle`, and anonymous sessions beyond `max_anonymous` that are idle
-    /// for `anonymous_idle`.
+    /// for `anonymous_idle`. An address with few sessions keeps them while others have more.
     pub(super) fn expired(
         &self,
         idle: Duration,
@@ -239,18 +239,44 @@ impl SessionTable {
             .filter(|(_, session)| session.open_count == 0);
         let (mut expired, others): (Vec<_>, Vec<_>) =
             closed.partition(|(_, session)| idle_time(session) >= idle);
-        let mut anonymous: Vec<_> = others
+        let anonymous: Vec<_> = others
             .into_iter()
             .filter(|(_, session)| session.group.is_anonymous())
             .collect();
         let excess = anonymous.len().saturating_sub(max_anonymous);
         if excess > 0 {
-            anonymous.retain(|(_, session)| idle_time(session) >= anonymous_idle);
-            anonymous.sort_by_key(|(_, session)| session.eviction_order());
-            expired.extend(anonymous.into_iter().take(excess));
+            let mut beyond_share = beyond_fair_share(anonymous, max_anonymous);
+            beyond_share.retain(|(_, session)| idle_time(session) >= anonymous_idle);
+            expired.extend(beyond_share.into_iter().take(excess));
         }
         expired.into_iter().map(|(id, _)| id.clone()).collect()
     }
+}
+
+/// Returns the sessions beyond the fair share of their groups in `max` sessions, those of the largest group first.
+fn beyond_fair_share<'a>(
+    mut sessions: Vec<(&'a SessionId, &'a Session)>,
+    max: usize,
+) -> Vec<(&'a SessionId, &'a Session)> {
+    // In each group, the last one to evict has rank 0.
+    sessions.sort_by_key(|(_, session)| Reverse(session.eviction_order()));
+    let mut sizes: HashMap<&QuotaGroup, usize> = HashMap::new();
+    let mut ranked: Vec<_> = sessions
+        .into_iter()
+        .map(|(id, session)| {
+            let size = sizes.entry(&session.group).or_default();
+            *size += 1;
+            (*size - 1, id, session)
+        })
+        .collect();
+    // The largest share with which all groups together have at most `max` sessions.
+    let mut ranks: Vec<usize> = ranked.iter().map(|(rank, ..)| *rank).collect();
+    ranks.sort_unstable();
+    let share = ranks.get(max).copied().unwrap_or(usize::MAX);
+    ranked.retain(|(rank, ..)| *rank >= share);
+    ranked.sort_by_key(|(rank, _, session)| (Reverse(*rank), session.eviction_order()));
+    let sessions = ranked.into_iter();
+    sessions.map(|(_, id, session)| (id, session)).collect()
 }
 
 #[cfg(test)]
@@ -383,5 +409,30 @@ mod tests {
         assert_eq!(expired(hour, Duration::ZERO), ["2", "3"]);
         assert!(expired(hour, hour).is_empty());
         assert_eq!(expired(Duration::ZERO, hour).len(), 6);
+    }
+
+    #[test]
+    fn excess_sessions_of_one_address_do_not_expire_those_of_others() {
+        let mut table = SessionTable::default();
+        for (address, count) in [(1, 1), (2, 2), (3, 20), (4, 9)] {
+            for number in 0..count {
+                let id = format!("{address}-{number:02}");
+                add(&mut table, &id, &guest(&id, address));
+            }
+        }
+        let hour = Duration::from_secs(3_600);
+        let expired = |anonymous_idle, max| {
+            let ids = table.expired(hour, anonymous_idle, max).into_iter();
+            ids.map(|id| id.to_string()).collect::<Vec<_>>()
+        };
+        // The least recently used one of the largest group is the first.
+        assert_eq!(expired(Duration::ZERO, 30), ["3-00", "3-01"]);
+        let some = expired(Duration::ZERO, 12);
+        assert_eq!(some.len(), 20);
+        assert!(some.iter().all(|id| id.starts_with(['3', '4'])), "{some:?}");
+        // Fresh sessions do not expire, and not those of other addresses in their place either.
+        let fresh = table.expired(hour, hour, 2);
+        assert!(fresh.is_empty());
+        assert_eq!(expired(Duration::ZERO, 2).len(), 30);
     }
 }
