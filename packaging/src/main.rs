@@ -48,6 +48,8 @@ enum PackagingError {
     },
     #[error("out of date: {}; run `cargo run -p exa-mcp-packaging -- write`", .0.join(", "))]
     OutOfDate(Vec<String>),
+    #[error("not written from the manifest any more: {}; delete them", .0.join(", "))]
+    Leftover(Vec<String>),
     #[error("unknown arguments; usage: packaging (write | check) [FOLDER]")]
     Usage,
 }
@@ -92,7 +94,12 @@ fn write(root: &Path) -> Result<(), PackagingError> {
 }
 
 fn check(root: &Path) -> Result<(), PackagingError> {
-    let outdated: Vec<String> = files(root)?
+    let files = files(root)?;
+    let leftovers = leftovers(root, &files)?;
+    if !leftovers.is_empty() {
+        return Err(PackagingError::Leftover(leftovers));
+    }
+    let outdated: Vec<String> = files
         .into_iter()
         .filter(|file| {
             fs::read_to_string(root.join(&file.path)).ok().as_ref() != Some(&file.content)
@@ -104,6 +111,25 @@ fn check(root: &Path) -> Result<(), PackagingError> {
     } else {
         Err(PackagingError::OutOfDate(outdated))
     }
+}
+
+/// Returns the folders of platforms that are no targets any more.
+fn leftovers(root: &Path, files: &[GeneratedFile]) -> Result<Vec<String>, PackagingError> {
+    let mut leftovers = Vec::new();
+    for parent in ["packaging/npm", "packaging/mcpb"] {
+        let failed = |source| PackagingError::Read {
+            path: parent.to_owned(),
+            source,
+        };
+        for entry in fs::read_dir(root.join(parent)).map_err(failed)? {
+            let folder = Path::new(parent).join(entry.map_err(failed)?.file_name());
+            if !files.iter().any(|file| file.path.starts_with(&folder)) {
+                leftovers.push(folder.display().to_string());
+            }
+        }
+    }
+    leftovers.sort();
+    Ok(leftovers)
 }
 
 /// Returns all generated files with the content they should have.
@@ -150,5 +176,73 @@ fn json(path: impl Into<PathBuf>, value: &serde_json::Value) -> GeneratedFile {
     GeneratedFile {
         path: path.into(),
         content: format!("{value:#}\n"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    }
+
+    /// Returns a folder with what is read and written.
+    fn copy() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("packaging")).unwrap();
+        for path in ["packaging/manifest.toml", "Cargo.toml", "README.md"] {
+            fs::copy(root().join(path), folder.path().join(path)).unwrap();
+        }
+        write(folder.path()).unwrap();
+        check(folder.path()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn every_file_is_checked() {
+        let folder = copy();
+        for file in files(&root()).unwrap() {
+            let path = folder.path().join(&file.path);
+            fs::write(&path, file.content.replacen("exa", "axe", 1)).unwrap();
+            // The rest of the README is written by hand.
+            if file.path == Path::new("README.md") {
+                let link = file.content.replacen("name=exa", "name=axe", 1);
+                fs::write(&path, link).unwrap();
+            }
+            let expected = format!("out of date: {};", file.path.display());
+            let error = check(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(&expected), "{expected} {error}");
+            fs::write(&path, file.content).unwrap();
+        }
+    }
+
+    #[test]
+    fn changes_of_the_manifest_are_noticed() {
+        let folder = copy();
+        let path = folder.path().join("packaging/manifest.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let outdated = |text: String| {
+            fs::write(&path, text).unwrap();
+            check(folder.path()).unwrap_err().to_string()
+        };
+        let variable = outdated(text.replace("\"EXA_API_KEY\"", "\"EXA_KEY\""));
+        for file in [
+            "server.json",
+            "mcpb/win32-x64",
+            "gemini-extension.json",
+            "README.md",
+        ] {
+            assert!(variable.contains(file), "{variable}");
+        }
+        let (_, version) = text.split_once("\nversion = ").unwrap();
+        let (version, _) = version.split_once('\n').unwrap();
+        let version = outdated(text.replace(version, "\"99.0.0\""));
+        assert!(version.contains("99.0.0, but Cargo.toml has"), "{version}");
+        let (fewer, _) = text.rsplit_once("[[target]]").unwrap();
+        let leftover = outdated(fewer.to_owned());
+        assert!(leftover.contains("packaging/npm/win32-x64"), "{leftover}");
+        assert!(leftover.contains("packaging/mcpb/win32-x64"), "{leftover}");
     }
 }

@@ -5,6 +5,7 @@ use exa_mcp_generated::tools::{SETS, TOOLS};
 
 use super::batch::BatchOptions;
 use super::call::{self, OutputOptions, PlanCall, RequestOptions, add_commands, find_plan_call};
+use super::command_name;
 use super::config_command::ConfigAction;
 use super::environment::HTTP_ENVIRONMENT;
 use super::help;
@@ -18,7 +19,7 @@ use crate::operations::all;
 ///
 /// Without a command it serves MCP over standard input and output.
 #[derive(Debug, Default, Parser)]
-#[command(name = "exa-mcp-server", version, after_help = help::EXAMPLES, after_long_help = help::long())]
+#[command(name = "exa-mcp-server", version, after_help = help::examples(), after_long_help = help::long())]
 struct Arguments {
     #[command(flatten)]
     globals: Globals,
@@ -55,7 +56,7 @@ pub(super) struct Globals {
 impl Globals {
     /// Returns the program with the flags that decide where calls go, for commands that are proposed.
     pub(super) fn program(&self) -> String {
-        let mut program = "exa-mcp-server".to_owned();
+        let mut program = command_name().to_owned();
         #[cfg(feature = "sandbox")]
         match self.sandbox.as_deref() {
             Some("") => program += " --sandbox",
@@ -94,7 +95,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Call one operation and print the response as JSON
-    #[command(after_help = call::EXIT_CODES, disable_help_flag = true, arg_required_else_help = true)]
+    #[command(after_help = call::exit_codes(), disable_help_flag = true, arg_required_else_help = true)]
     Call {
         /// Name of the operation, for example items.list
         #[arg(value_parser = operation_names(), hide_possible_values = true, required_unless_present = "help")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
-use super::{Failure, config_edit, output};
+use super::{Failure, command_name, config_edit, output};
 use crate::config::{ConfigFile, SettingsSource, default_path, setting_by_key, suggest_key};
 use crate::operations::{OperationError, OperationExecutor, example, find};
 
@@ -89,7 +89,10 @@ fn known(key: &str) -> Result<&'static crate::config::Setting, Failure> {
     setting_by_key(key).ok_or_else(|| {
         let hint = match suggest_key(key) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`exa-mcp-server capabilities` lists them under environment".to_owned(),
+            None => format!(
+                "`{} capabilities` lists them under environment",
+                command_name()
+            ),
         };
         Failure::usage(format!("unknown setting `{key}`; {hint}"))
     })

@@ -2,18 +2,24 @@
 
 use clap::Command;
 
+use super::command_name;
 use super::environment::ENVIRONMENT;
 use exa_mcp_generated::tools::COMMANDS;
 
-/// Shown below the commands.
-pub(super) const EXAMPLES: &str = "\
+/// Returns what is shown below the commands.
+pub(super) fn examples() -> String {
+    let program = command_name();
+    format!(
+        "\
 Examples:
-  exa-mcp-server login                                # store an API key
-  exa-mcp-server search \"solid-state batteries\" -n 5
-  exa-mcp-server call search query=quark --dry-run    # show the request
-  exa-mcp-server --sandbox answer \"Who founded Exa?\" # try it without a key
+  {program} login                                # store an API key
+  {program} search \"solid-state batteries\" -n 5
+  {program} call search query=quark --dry-run    # show the request
+  {program} --sandbox answer \"Who founded Exa?\" # try it without a key
 
-COMMAND --help shows the flags of a command, --help the environment variables.";
+COMMAND --help shows the flags of a command, --help the environment variables."
+    )
+}
 
 /// The layout of the help; the sections take the place of the list of commands.
 const TEMPLATE: &str = "\
@@ -36,7 +42,7 @@ const SECTIONS: [(&str, &[&str]); 3] = [
 
 /// Returns what follows the long help.
 pub(super) fn long() -> String {
-    format!("{EXAMPLES}\n\n{ENVIRONMENT}")
+    format!("{}\n\n{ENVIRONMENT}", examples())
 }
 
 /// Returns the command line with its commands in sections.

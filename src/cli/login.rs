@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::call::{call_failure, open_session};
 use super::keychain::{self, KeyStorage};
 use super::output::{self, Format, OutputView, Terminal};
-use super::{Failure, INTERRUPTED, print_stderr, shutdown};
+use super::{Failure, INTERRUPTED, command_name, print_stderr, shutdown};
 use crate::config::Settings;
 use crate::operations::{OperationExecutor, find};
 use exa_mcp_accounts::{KeyPrompt, KeyUse};
@@ -45,7 +45,7 @@ pub(super) async fn login(
         text += "\nEXA_API_KEY or the configuration sets another key, which takes precedence.";
     }
     if matches!(storage, KeyStorage::File(_)) {
-        text += "\nRemove it with: exa-mcp-server logout";
+        text += &format!("\nRemove it with: {} logout", command_name());
     }
     Ok(text)
 }

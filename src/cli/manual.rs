@@ -8,10 +8,7 @@ use clap_complete::Shell;
 use exa_mcp_text::is_identifier;
 
 use super::arguments::command;
-use super::{FAILED, Failure};
-
-/// The name of the program.
-const PROGRAM: &str = "exa-mcp-server";
+use super::{FAILED, Failure, command_name};
 
 /// Returns the help of `call`, whose flag `--help` describes operations.
 pub(super) fn call_help() -> String {
@@ -24,14 +21,15 @@ pub(super) fn call_help() -> String {
 /// Returns completions for a shell.
 pub(super) fn completions(shell: Shell) -> String {
     let mut text = Vec::new();
+    let program = command_name();
     let mut command = command();
-    clap_complete::generate(shell, &mut command, PROGRAM, &mut text);
+    clap_complete::generate(shell, &mut command, program, &mut text);
     let text = String::from_utf8_lossy(&text).into_owned();
     match shell {
         // The generator writes the hyphens of the program's name in two ways, so that no command below it is found.
         Shell::Bash => text.replace(
-            &PROGRAM.replace('-', "__subcmd__"),
-            &PROGRAM.replace('-', "__"),
+            &program.replace('-', "__subcmd__"),
+            &program.replace('-', "__"),
         ),
         Shell::Fish => text + &fish_values(&command),
         _ => text,
@@ -41,21 +39,22 @@ pub(super) fn completions(shell: Shell) -> String {
 /// Returns completions of values that the generator omits: those of positional arguments, and those of global flags,
 /// whose condition fails while their value is missing.
 fn fish_values(command: &Command) -> String {
+    let program = command_name();
     let mut text = String::new();
     for flag in command.get_opts() {
         let values = values(flag);
         if let (Some(long), false) = (flag.get_long(), values.is_empty()) {
-            text += &format!("complete -c {PROGRAM} -l {long} -x -a \"{values}\"\n");
+            text += &format!("complete -c {program} -l {long} -x -a \"{values}\"\n");
         }
     }
-    let using = format!("__fish_{}_using_subcommand", PROGRAM.replace('-', "_"));
+    let using = format!("__fish_{}_using_subcommand", program.replace('-', "_"));
     for outer in command.get_subcommands() {
         let name = outer.get_name();
         let mut add = |condition: &str, command: &Command| {
             let values: Vec<String> = command.get_positionals().map(values).collect();
             let values = values.join(" ");
             if !values.trim().is_empty() {
-                text += &format!("complete -c {PROGRAM} -n \"{condition}\" -f -a \"{values}\"\n");
+                text += &format!("complete -c {program} -n \"{condition}\" -f -a \"{values}\"\n");
             }
         };
         let condition = format!("{using} {name}");

@@ -19,6 +19,7 @@ mod login;
 mod manual;
 mod operations;
 mod output;
+mod program;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 #[cfg(feature = "sandbox")]
@@ -37,6 +38,7 @@ use std::time::Duration;
 use arguments::{BatchAction, Command, Globals, Invocation};
 use call::Request;
 use output::Terminal;
+use program::command_name;
 
 use crate::config::http::HttpSettings;
 use crate::config::{ConfigFile, Settings, SettingsSource};

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Failure;
 use super::call::find_operation;
 use super::output::shell_word;
+use super::{Failure, command_name};
 use crate::operations::price::cost_in_words;
 use crate::operations::validation::shape_at;
 use crate::operations::{all, input_schema};
@@ -43,9 +43,10 @@ pub(super) fn single(name: &str, as_json: bool) -> Result<String, Failure> {
         ""
     };
     let example = shell_word(&crate::operations::example(operation).to_string());
+    let program = command_name();
     Ok(format!(
-        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  exa-mcp-server call {} {example}\n\n\
-         Arguments as JSON Schema: exa-mcp-server operations {} --json",
+        "{}\n\n{}{deprecated}\n\nRequest: {} {}\nCost: {}\n{}\nExample:\n  {program} call {} {example}\n\n\
+         Arguments as JSON Schema: {program} operations {} --json",
         operation.signature,
         operation.description,
         operation.method,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rmcp::transport::stdio_pipes;
 use tokio::time::timeout;
 
-use super::{FAILED, Failure};
+use super::{FAILED, Failure, command_name};
 use crate::mcp::McpServer;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
@@ -17,18 +17,23 @@ use exa_mcp_store::Store;
 /// How long closing the store may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Printed when the server is started in a terminal.
-const INTERACTIVE_HINT: &str = "\
+/// Returns what is printed when the server is started in a terminal.
+fn interactive_hint() -> String {
+    let program = command_name();
+    format!(
+        "\
 This is an MCP server: it speaks JSON-RPC over standard input and output, and is now waiting for a client.
-Connect one with, for example:  claude mcp add exa -e EXA_API_KEY=... -- exa-mcp-server
-List its tools:                 exa-mcp-server tools
-Check the setup:                exa-mcp-server doctor
-Stop it with Ctrl-C.";
+Connect your clients:  {program} install
+List its tools:        {program} tools
+Check the setup:       {program} doctor
+Stop it with Ctrl-C."
+    )
+}
 
 /// Serves until the client disconnects.
 pub(super) async fn stdio(executor: ToolExecutor, is_interactive: bool) -> Result<String, Failure> {
     if is_interactive {
-        super::print_stderr(INTERACTIVE_HINT);
+        super::print_stderr(&interactive_hint());
     }
     match telemetry::with_exporter(serve_stdio(executor)).await {
         Ok(()) => Ok(String::new()),

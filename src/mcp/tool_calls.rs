@@ -26,7 +26,7 @@ use super::{
     version::McpVersion,
 };
 use crate::{
-    operations::client::{ClientCapabilities, ClientHandle, UrlRequest},
+    operations::interaction::{ClientCapabilities, ClientHandle, UrlRequest},
     telemetry,
     telemetry::logging::LogListener,
     tools::{ResourceUri, ToolContext, ToolError, ToolOutcome},

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::operations::client::ClientHandle;
+use crate::operations::interaction::ClientHandle;
 use crate::spending::{AccountGuard, NoPayer};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;

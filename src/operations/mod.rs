@@ -4,10 +4,10 @@
 
 mod call_arguments;
 mod call_log;
-pub mod client;
 mod download;
 mod executor;
 mod import;
+pub mod interaction;
 mod operation_error;
 mod pagination;
 mod preview;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::client::{ClientHandle, InputError};
+use super::interaction::{ClientHandle, InputError};
 use exa_mcp_model::LocalUser;
 
 /// Returns the directories that the client of the local user exposes as roots: canonical, and only those that exist.
@@ -44,7 +44,7 @@ mod tests {
     use std::future::ready;
 
     use super::*;
-    use crate::operations::client::{
+    use crate::operations::interaction::{
         ClientCapabilities, ClientInteraction, InputFuture, InputRequest, InputResponse,
     };
 

@@ -135,8 +135,8 @@ impl Pauses {
     }
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;

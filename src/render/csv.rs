@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::inline::push_cell;
 use super::shape::ShapedResult;
 
 /// Separates the values of a list in one cell.
@@ -54,21 +55,26 @@ pub(super) fn push_rows(out: &mut String, results: &[ShapedResult]) {
     }
 }
 
-/// Appends the results as a Markdown table.
+/// Appends the results as a Markdown table, whose cells show their texts literally.
 pub(super) fn push_table(out: &mut String, results: &[ShapedResult]) {
     let table = Table::new(results);
-    let cell = |text: &str| text.replace('|', "\\|").replace(['\r', '\n'], " ");
     out.push_str("| # |");
     for column in &table.columns {
-        out.push_str(&format!(" {} |", cell(column)));
+        push_table_cell(out, column);
     }
     out.push_str(&format!("\n|{}", "---|".repeat(table.columns.len() + 1)));
     for (number, row) in &table.rows {
         out.push_str(&format!("\n| {number} |"));
         for text in table.cells(row) {
-            out.push_str(&format!(" {} |", cell(text)));
+            push_table_cell(out, text);
         }
     }
+}
+
+fn push_table_cell(out: &mut String, text: &str) {
+    out.push(' ');
+    push_cell(out, text);
+    out.push_str(" |");
 }
 
 /// Appends one row with all its cells, to estimate its size.

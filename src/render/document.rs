@@ -171,22 +171,27 @@ fn body(header: &Header<'_>) -> String {
     if !body.is_empty() && !fitted.shown.is_empty() {
         body.push_str("\n\n");
     }
-    if header.view.format == OutputFormat::Csv {
-        if !fitted.shown.is_empty() {
-            csv::push_rows(&mut body, &fitted.shown);
-        }
-    } else if header.view.format == OutputFormat::Table {
-        if !fitted.shown.is_empty() {
-            csv::push_table(&mut body, &fitted.shown);
-        }
-    } else if is_one_line_per_result(header.view) {
-        markdown::push_rows(&mut body, &fitted.shown);
-    } else if header.view.is_plain {
-        plain::push_sections(&mut body, &fitted.shown);
-    } else {
-        markdown::push_sections(&mut body, &fitted.shown);
+    match header.view.format {
+        // Without results, only the names of columns would be left.
+        OutputFormat::Csv | OutputFormat::Table if fitted.shown.is_empty() => {}
+        OutputFormat::Csv => csv::push_rows(&mut body, &fitted.shown),
+        OutputFormat::Table => csv::push_table(&mut body, &fitted.shown),
+        // JSON documents are written elsewhere.
+        OutputFormat::Markdown | OutputFormat::Json => push_markdown(&mut body, header),
     }
     body
+}
+
+/// Writes the results as Markdown.
+fn push_markdown(body: &mut String, header: &Header<'_>) {
+    let shown = &header.fitted.shown;
+    if is_one_line_per_result(header.view) {
+        markdown::push_rows(body, shown);
+    } else if header.view.is_plain {
+        plain::push_sections(body, shown);
+    } else {
+        markdown::push_sections(body, shown);
+    }
 }
 
 /// Formats ascending numbers with neighbors as ranges: `0 to 3, 7`.

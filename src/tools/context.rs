@@ -1,7 +1,7 @@
 //! The context of a tool call.
 
 use super::task_call::TaskCall;
-use crate::operations::client::ClientHandle;
+use crate::operations::interaction::ClientHandle;
 use crate::operations::{Folders, ProgressReporter};
 use exa_mcp_model::Owner;
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::cache::CacheLimits;
 use crate::operations::OperationError;
-use crate::operations::client::UrlRequest;
+use crate::operations::interaction::UrlRequest;
 use crate::operations::validation::ValidationError;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, KeyPoolError};

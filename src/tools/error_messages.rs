@@ -6,7 +6,7 @@ use super::cache::CacheLimits;
 use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedJob};
 use super::outcome::{ToolContent, as_object, put};
 use crate::operations;
-use crate::operations::client::UrlRequest;
+use crate::operations::interaction::UrlRequest;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, KeyPoolError};
 use exa_mcp_model::LimitExceeded;

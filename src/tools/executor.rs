@@ -16,7 +16,7 @@ use super::resources::Resources;
 use super::task_call::{JobHandle, TaskLimits};
 use super::{ResultCache, create_note, suggest};
 use crate::operations::OperationExecutor;
-use crate::operations::client::ClientHandle;
+use crate::operations::interaction::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use crate::render::StructuredContent;
 use exa_mcp_accounts::{KeyPage, KeyPrompt, KeyUse};

@@ -60,5 +60,6 @@ pub(crate) use executor::ToolExecutor;
 pub(crate) use outcome::ToolContent;
 pub use outcome::ToolOutcome;
 pub use registry::ToolDefinition;
+pub(crate) use registry::ToolRegistry;
 pub(crate) use resource_uri::ResourceUri;
 pub(crate) use task_call::{JobHandle, JobTracker, TaskAttempt, TaskCall, TaskLimits};

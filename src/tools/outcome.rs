@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::error::ToolError;
 use super::error_messages;
 use super::failure::{ErrorForm, FailedCall};
-use crate::operations::client::UrlRequest;
+use crate::operations::interaction::UrlRequest;
 use crate::render::{self, OutputFormat, Rendered, ResourceLink};
 use exa_mcp_model::{CallStats, JobEnd};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use exa_mcp_server::mcp::PreparedCall;
-use exa_mcp_server::operations::client::{ClientHandle, FormRequest};
+use exa_mcp_server::operations::interaction::{ClientHandle, FormRequest};
 use exa_mcp_server::tools::{ToolContext, ToolOutcome};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};

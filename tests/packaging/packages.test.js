@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from "node:fs";
-import { tmpdir } from "node:os";
+import {
+  chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+} from "node:fs";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
@@ -61,6 +63,41 @@ describe("npm", () => {
     const usage = spawnSync(launcher, ["no-such-command"], { encoding: "utf8", env: environment });
     assert.equal(usage.status, 2);
     assert.match(usage.stderr, /no-such-command/);
+  });
+
+  test("hints name the command that was typed", () => {
+    const help = execFileSync(launcher, ["call", "search", "--help"], { encoding: "utf8", env: environment });
+    assert.match(help, /\n {2}exa-mcp-rs call search /);
+    const completions = execFileSync(launcher, ["completions", "bash"], { encoding: "utf8", env: environment });
+    assert.match(completions, /\bcomplete .* exa-mcp-rs$/m);
+  });
+
+  test("signals reach the program, whose end is passed on", async () => {
+    for (const [signal, expected] of [["SIGINT", 0], ["SIGTERM", 0], ["SIGHUP", 129], ["SIGQUIT", 131]]) {
+      const server = await start(launcher, ["--sandbox"], { env: environment });
+      server.child.kill(signal);
+      const end = await server.exited;
+      // A launcher that became the program ends by the signal itself.
+      const code = end.signal ? 128 + constants.signals[end.signal] : end.code;
+      assert.equal(code, expected, signal);
+    }
+  });
+
+  test("a program for another C library is explained", () => {
+    const copy = mkdtempSync(join(tmpdir(), "npm-"));
+    cpSync(join(folder, "node_modules"), join(copy, "node_modules"), { recursive: true, verbatimSymlinks: true });
+    const platform = readdirSync(join(copy, "node_modules")).find((name) => /^exa-mcp-rs-/.test(name));
+    const program = join(copy, "node_modules", platform, "bin/exa-mcp-server");
+    const text = readFileSync(program).subarray(0, 4096).toString("latin1");
+    writeFileSync(program, text.replace(/(\/[\w.-]+)+\/ld-/, (loader) => loader.replace(/.ld-$/, "X/ld-")), "latin1");
+    const failed = spawnSync(join(copy, "node_modules/.bin/exa-mcp-rs"), { encoding: "utf8", env: environment });
+    assert.equal(failed.status, 1);
+    assert.match(failed.stderr, /needs .*X\/ld.*does not have/);
+    chmodSync(program, 0o644);
+    const protectedFile = spawnSync(join(copy, "node_modules/.bin/exa-mcp-rs"), { encoding: "utf8", env: environment });
+    assert.equal(protectedFile.status, 1);
+    assert.match(protectedFile.stderr, /cannot start the program: EACCES/);
+    rmSync(copy, { recursive: true });
   });
 
   test("a missing program is explained", () => {

@@ -34,6 +34,7 @@ for (const name of readdirSync(folder)) {
     const calls = steps(name);
     assert.ok(calls.length >= 2, "a skill shows its calls");
     const known = {};
+    let text = "";
     if (name === "export-to-csv") {
       const result = await callTool(server, "manage_websets", {
         operation: "websets.create",
@@ -46,12 +47,14 @@ for (const name of readdirSync(folder)) {
       const call = JSON.parse(block.replace(/\b[A-Z]+_ID\b/g, (key) => known[key] ?? key));
       const result = await callTool(server, call.name, call.arguments);
       assert.ok(!result.isError, `${block}\n${JSON.stringify(result)}`);
-      const text = shownText(result);
+      text = shownText(result);
       for (const [key, pattern] of Object.entries(PATTERNS)) {
         known[key] ??= text.match(pattern)?.[1];
         if (known[key] === undefined) delete known[key];
       }
     }
+    // The skill describes the lines to write.
+    if (name === "export-to-csv") assert.match(text, /\n#,id,.*\n1,item_/);
     server.child.stdin.end();
     await server.exited;
   });

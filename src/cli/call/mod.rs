@@ -15,33 +15,38 @@ pub(super) use request::{OutputOptions, Request, RequestOptions};
 pub(super) use run::{call_value, executor, open_session, run, with_defaults};
 
 use super::output::shell_word;
-use super::{FAILED, Failure, USAGE};
+use super::{FAILED, Failure, USAGE, command_name};
 use crate::operations::{OperationError, find, nearest};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};
 use exa_mcp_model::{CommandPlan, Operation};
 use exa_mcp_text::sanitize;
 
 /// Shown in the help of the command.
-pub(super) const EXIT_CODES: &str = "\
+pub(super) fn exit_codes() -> String {
+    let program = command_name();
+    format!(
+        "\
 Arguments are key=value pairs such as query=batteries numResults=5 contents.text=true, a JSON object, @FILE with one,
 or - to read one from standard input. A value is text or JSON, as the schema wants it; key=@FILE reads it from a file.
 
-  exa-mcp-server call search query=\"solid-state batteries\" numResults=5 --format table
-  exa-mcp-server call OPERATION --help     shows the arguments of an operation
+  {program} call search query=\"solid-state batteries\" numResults=5 --format table
+  {program} call OPERATION --help     shows the arguments of an operation
 
 Exit codes:
   0    the response was printed
   1    Exa rejected the call or could not be reached, or the work failed at Exa
   2    the call was not made: unknown operation, invalid arguments, no key, over budget
   3    --wait ended before the work did; it continues at Exa
-  130  interrupted with Ctrl-C; work that was started continues at Exa";
+  130  interrupted with Ctrl-C; work that was started continues at Exa"
+    )
+}
 
 /// Returns the operation with a name, or an error that suggests one.
 pub(super) fn find_operation(name: &str) -> Result<&'static Operation, Failure> {
     find(name).ok_or_else(|| {
         let hint = match nearest(name) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "`exa-mcp-server operations` lists them all".to_owned(),
+            None => format!("`{} operations` lists them all", command_name()),
         };
         Failure::usage(format!("unknown operation `{name}`; {hint}"))
     })
@@ -50,10 +55,10 @@ pub(super) fn find_operation(name: &str) -> Result<&'static Operation, Failure> 
 /// Converts the error of a call.
 pub(super) fn call_failure(operation: &Operation, error: &OperationError) -> Failure {
     match error {
-        OperationError::NoKey(_) => Failure::usage(
-            "no Exa API key; run `exa-mcp-server login`, or get one at https://dashboard.exa.ai/api-keys and set \
-             EXA_API_KEY",
-        ),
+        OperationError::NoKey(_) => Failure::usage(format!(
+            "no Exa API key; run `{} login`, or get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
+            command_name()
+        )),
         OperationError::NoServiceKey => Failure::usage(
             "no Exa service key, which team management needs; create one in the settings of the team at \
              https://dashboard.exa.ai and set EXA_SERVICE_KEY",
@@ -69,7 +74,8 @@ pub(super) fn call_failure(operation: &Operation, error: &OperationError) -> Fai
                 text += &format!("\n  {}: {}", problem.path, problem.message);
             }
             text += &format!(
-                "\nA minimal valid call: exa-mcp-server call {} {}",
+                "\nA minimal valid call: {} call {} {}",
+                command_name(),
                 operation.name,
                 shell_word(&error.example.to_string())
             );
@@ -98,9 +104,9 @@ fn plan_failure(plan: &CommandPlan, operation: &Operation, error: &OperationErro
         };
         text += &format!("\n  {name}: {}", problem.message);
     }
-    let name = &plan.name;
-    text += &format!("\nExample: exa-mcp-server {name} {}", plan.example);
-    text += &format!("\nHelp: exa-mcp-server {name} --help");
+    let (program, name) = (command_name(), &plan.name);
+    text += &format!("\nExample: {program} {name} {}", plan.example);
+    text += &format!("\nHelp: {program} {name} --help");
     Failure::usage(sanitize::clean(&text))
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{convert, insert, parse_arguments};
 use super::{Failure, OutputOptions, Request, RequestOptions, find_operation};
+use crate::cli::command_name;
 use crate::operations::{RemoteJob, input_schema, is_paged, price::cost_in_words};
 use exa_mcp_generated::tools::COMMANDS;
 use exa_mcp_model::time::{format_timestamp, parse_timestamp};
@@ -136,11 +137,12 @@ fn hide_options(command: Command, plan: &'static CommandPlan) -> Command {
 }
 
 fn after_help(plan: &'static CommandPlan) -> String {
-    let mut help = format!("Example: exa-mcp-server {} {}", plan.name, plan.example);
+    let mut help = format!("Example: {} {} {}", command_name(), plan.name, plan.example);
     if let Some(operation) = crate::operations::find(&plan.operation) {
         help += &format!(
-            "\nCost: {}\nAll arguments: exa-mcp-server call {} --help",
+            "\nCost: {}\nAll arguments: {} call {} --help",
             cost_in_words(operation),
+            command_name(),
             operation.name
         );
     }

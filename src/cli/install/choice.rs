@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
 use super::clients::{Client, ids};
+use crate::cli::command_name;
 
 /// A client on this machine.
 pub(super) struct ClientState<'a> {
@@ -42,9 +43,14 @@ pub(super) fn overview(states: &[ClientState<'_>], removing: bool) -> String {
 /// Says how to go on without a terminal.
 pub(super) fn next_steps(found: &[&Client]) -> String {
     let example = found.first().map_or("cursor", |client| client.id);
+    let all = if found.is_empty() {
+        ""
+    } else {
+        ", or --all for all of the above"
+    };
     format!(
-        "Nothing was changed. To go on: exa-mcp-server install {example}, or --all for all of the above; \
-         --print shows the change.\nPossible clients: {}",
+        "Nothing was changed. To go on: {} install {example}{all}; --print shows the change.\nPossible clients: {}",
+        command_name(),
         ids().join(", ")
     )
 }

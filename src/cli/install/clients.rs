@@ -79,13 +79,13 @@ pub(super) const CLIENTS: [Client; 9] = [
     Client {
         id: "claude-desktop",
         title: "Claude Desktop",
-        file: place(Base::Applications, "Claude/claude_desktop_config.json"),
+        file: place(Base::ClaudeDesktop, "claude_desktop_config.json"),
         format: Format::Json(Dialect::Strict),
         servers: "mcpServers",
         local_type: None,
         secrets: SecretReference::Unsupported,
         http: None,
-        traces: &[place(Base::Applications, "Claude")],
+        traces: &[place(Base::ClaudeDesktop, "")],
         commands: &["claude-desktop"],
     },
     Client {

@@ -8,9 +8,10 @@ use super::entry::{Connection, KEY_VARIABLE, Key, TOKEN_VARIABLE, Token};
 use super::platform::Machine;
 use super::{CommonFlags, InstallArguments, InstallError};
 use crate::config::SettingsSource;
+use crate::tools::ToolRegistry;
 
 /// A connection, and what the user should know about it.
-pub(super) struct PlannedConnection {
+pub(super) struct ResolvedConnection {
     pub(super) connection: Connection,
     pub(super) warnings: Vec<String>,
 }
@@ -20,22 +21,16 @@ pub(super) fn connect(
     machine: &Machine,
     arguments: &InstallArguments,
     common: &CommonFlags,
-) -> Result<PlannedConnection, InstallError> {
+) -> Result<ResolvedConnection, InstallError> {
     match &arguments.url {
         Some(url) => remote(machine, url, arguments.token.as_deref(), common),
         None => local(machine, common),
     }
 }
 
-fn local(machine: &Machine, common: &CommonFlags) -> Result<PlannedConnection, InstallError> {
+fn local(machine: &Machine, common: &CommonFlags) -> Result<ResolvedConnection, InstallError> {
     let program = program_path(machine).map_err(InstallError::Program)?;
-    let mut warnings = Vec::new();
-    if is_temporary(&program) {
-        warnings.push(format!(
-            "warning: {} is in npm's cache, which npm may clear; install the package first: npm install -g exa-mcp-rs",
-            program.display()
-        ));
-    }
+    let warnings = warning(&program).into_iter().collect();
     let mut flags = Vec::new();
     if let Some(config) = &common.config {
         let config = std::path::absolute(config).map_err(InstallError::Program)?;
@@ -45,6 +40,7 @@ fn local(machine: &Machine, common: &CommonFlags) -> Result<PlannedConnection, I
         flags.push(("--sandbox", None));
     }
     if let Some(tools) = &common.tools {
+        check_tools(tools)?;
         flags.push(("--tools", Some(tools.clone())));
     }
     let key = if common.sandbox {
@@ -57,7 +53,7 @@ fn local(machine: &Machine, common: &CommonFlags) -> Result<PlannedConnection, I
         flags,
         key,
     };
-    Ok(PlannedConnection {
+    Ok(ResolvedConnection {
         connection,
         warnings,
     })
@@ -79,17 +75,26 @@ fn key(machine: &Machine, common: &CommonFlags) -> Key {
     }
 }
 
+/// Rejects names that the server would not know.
+fn check_tools(tools: &str) -> Result<(), InstallError> {
+    let registry = ToolRegistry::new(tools);
+    registry
+        .map(|_| ())
+        .map_err(|error| InstallError::Tools(error.to_string()))
+}
+
 fn remote(
     machine: &Machine,
     address: &str,
     token: Option<&str>,
     common: &CommonFlags,
-) -> Result<PlannedConnection, InstallError> {
+) -> Result<ResolvedConnection, InstallError> {
     let invalid = || InstallError::Url(address.to_owned());
     let mut url = Url::parse(address).map_err(|_| invalid())?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(invalid());
     }
+    url.set_fragment(None);
     if url.path() == "/" {
         url.set_path("/mcp");
     }
@@ -116,7 +121,7 @@ fn remote(
         ));
     }
     let url = url.to_string();
-    Ok(PlannedConnection {
+    Ok(ResolvedConnection {
         connection: Connection::Remote { url, token },
         warnings,
     })
@@ -151,9 +156,72 @@ fn program_path(machine: &Machine) -> std::io::Result<PathBuf> {
     Ok(candidates.into_iter().find(leads_here).unwrap_or(program))
 }
 
-/// Returns whether a program is where `npx` puts packages for one use.
-fn is_temporary(program: &Path) -> bool {
-    program
-        .components()
-        .any(|part| matches!(part, Component::Normal(name) if name == "_npx"))
+/// Returns what the user should know about the place of the program.
+fn warning(program: &Path) -> Option<String> {
+    let parts = program.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let parts: Vec<&str> = parts.collect();
+    // The folders into which npx, pnpm and yarn dlx, and bunx put packages for one use.
+    let is_temporary = |part: &&str| {
+        ["_npx", "dlx"].contains(part) || part.starts_with("dlx-") || part.starts_with("bunx-")
+    };
+    let is_versioned = |part: &&str| *part == ".pnpm" || part.contains(env!("CARGO_PKG_VERSION"));
+    let path = program.display();
+    if parts.iter().any(is_temporary) {
+        Some(format!(
+            "warning: {path} is in a cache, which may be cleared; install the package first: npm install -g exa-mcp-rs"
+        ))
+    } else if parts.iter().any(is_versioned) {
+        Some(format!(
+            "warning: {path} is the place of this version only; run this again after an update"
+        ))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_do_not_last_are_reported() {
+        for (path, part) in [
+            (
+                "/home/ana/.npm/_npx/1f/node_modules/a/bin/exa-mcp-server",
+                "cleared",
+            ),
+            (
+                "/home/ana/.cache/pnpm/dlx/1f/a/bin/exa-mcp-server",
+                "cleared",
+            ),
+            (
+                "/tmp/bunx-0-exa-mcp-rs@latest/a/bin/exa-mcp-server",
+                "cleared",
+            ),
+            (
+                "/a/node_modules/.pnpm/b/node_modules/c/bin/exa-mcp-server",
+                "after an update",
+            ),
+            (
+                concat!(
+                    "/opt/exa/",
+                    env!("CARGO_PKG_VERSION"),
+                    "/bin/exa-mcp-server"
+                ),
+                "after an update",
+            ),
+        ] {
+            let text = warning(Path::new(path)).unwrap_or_default();
+            assert!(text.contains(part), "{path}: {text}");
+        }
+        for path in [
+            "/usr/bin/exa-mcp-server",
+            "/home/ana/.nvm/versions/node/v24.1.0/lib/node_modules/exa-mcp-rs/bin/exa-mcp-server",
+        ] {
+            assert_eq!(warning(Path::new(path)), None);
+        }
+    }
 }

@@ -37,6 +37,26 @@ impl Document {
         }
     }
 
+    /// Returns the text with secrets hidden, line by line.
+    pub(super) fn redacted(&self) -> String {
+        match self {
+            Self::Json(document) => document.redacted(),
+            Self::Toml(document) => document.redacted(),
+        }
+    }
+
+    /// Returns whether the text consists of nothing but its containers: there are no comments in it.
+    pub(super) fn is_bare(&self) -> bool {
+        let bare = |text: &str| text.split_whitespace().collect::<String>();
+        match self {
+            Self::Json(document) => {
+                let text = bare(document.text());
+                text.is_empty() || text == bare(&document.to_value().to_string())
+            }
+            Self::Toml(document) => document.text().trim().is_empty(),
+        }
+    }
+
     /// Returns a server's entry.
     pub(super) fn entry(&self, servers: &str, name: &str) -> Option<Value> {
         self.to_value().get(servers)?.get(name).cloned()

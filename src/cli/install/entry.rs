@@ -68,6 +68,9 @@ const REMOTE_KEYS: [&str; 7] = [
     "bearer_token_env_var",
 ];
 
+/// Domains with Exa's official server.
+const HOSTS_OF_OTHERS: [&str; 2] = ["exa.ai", "smithery.ai"];
+
 /// Returns the entry for a client, or nothing if the client cannot connect that way. Settings of an existing entry that
 /// are not about the connection stay.
 pub(super) fn build(
@@ -130,7 +133,11 @@ pub(super) fn is_own(entry: &Value) -> bool {
         .and_then(Value::as_str);
     let host = url.and_then(|url| url::Url::parse(url).ok());
     let host = host.as_ref().and_then(url::Url::host_str);
-    host.is_some_and(|host| host != "exa.ai" && !host.ends_with(".exa.ai"))
+    let is_at = |host: &str, domain: &str| {
+        let subdomain = host.strip_suffix(domain);
+        subdomain.is_some_and(|name| name.is_empty() || name.ends_with('.'))
+    };
+    host.is_some_and(|host| !HOSTS_OF_OTHERS.iter().any(|domain| is_at(host, domain)))
 }
 
 /// Returns the identifiers of the inputs that an entry refers to.

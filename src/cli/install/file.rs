@@ -108,6 +108,15 @@ impl ClientFile {
         })
     }
 
+    /// Rejects a file that is protected. Renaming another over it would be possible.
+    pub(super) fn check_writable(&self) -> Result<(), InstallError> {
+        let metadata = fs::metadata(&self.target);
+        if metadata.is_ok_and(|metadata| metadata.permissions().readonly()) {
+            return Err(InstallError::ReadOnly(self.path.clone()));
+        }
+        Ok(())
+    }
+
     fn has_mark(&self) -> bool {
         let bytes = self.content.as_deref().unwrap_or_default();
         bytes.starts_with(BYTE_ORDER_MARK.as_bytes())

@@ -5,6 +5,7 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{Map, Value};
 
 use super::json_tree::{Container, Dialect, Kind, Node, Part, parse};
+use super::redaction::{self, Position};
 use super::{EditError, Problem};
 
 /// A JSON document that can be edited.
@@ -45,6 +46,15 @@ impl JsonDocument {
     pub(super) fn to_value(&self) -> Value {
         let root = parse(&self.text, self.dialect).ok().flatten();
         root.map_or_else(|| Value::Object(Map::new()), |root| root.to_value())
+    }
+
+    /// Returns the text with secrets hidden, line by line.
+    pub(super) fn redacted(&self) -> String {
+        let mut replacements = Vec::new();
+        if let Ok(Some(root)) = parse(&self.text, self.dialect) {
+            find_secrets(&root, Position::default(), &mut replacements);
+        }
+        redaction::replace(&self.text, replacements)
     }
 
     /// Sets the value at a path. Missing objects on the way are created.
@@ -262,6 +272,34 @@ impl Style {
     fn entry(&self, key: Option<&str>, value: &Value, indent: &str) -> String {
         let value = self.format(value, indent);
         key.map_or_else(|| value.clone(), |key| format!("{key}: {value}"))
+    }
+}
+
+/// Collects the places of secrets, and what is shown instead of them.
+fn find_secrets(
+    node: &Node,
+    position: Position<'_>,
+    replacements: &mut Vec<(std::ops::Range<usize>, String)>,
+) {
+    match &node.kind {
+        Kind::Object(object) => {
+            for part in &object.parts {
+                let key = part.key.as_deref().unwrap_or_default();
+                find_secrets(&part.value, position.member(key), replacements);
+            }
+        }
+        Kind::Array(array) => {
+            let mut previous = None;
+            for part in &array.parts {
+                find_secrets(&part.value, position.element(previous), replacements);
+                previous = part.value.as_str();
+            }
+        }
+        Kind::Scalar(Value::String(text)) => {
+            let shown = redaction::redact(text, position);
+            replacements.extend(shown.map(|shown| (node.span.clone(), shown)));
+        }
+        Kind::Scalar(_) => {}
     }
 }
 

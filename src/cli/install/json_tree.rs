@@ -75,6 +75,14 @@ impl Node {
         part.map(|part| &part.value)
     }
 
+    /// Returns the text of a string.
+    pub(super) fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar(value) => value.as_str(),
+            _ => None,
+        }
+    }
+
     /// Returns the value without its places.
     pub(super) fn to_value(&self) -> Value {
         match &self.kind {

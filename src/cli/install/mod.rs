@@ -1,5 +1,6 @@
 //! `exa-mcp-server install`: writes the server into the configuration of clients.
 
+mod change;
 mod choice;
 mod clients;
 mod connection;
@@ -8,18 +9,18 @@ mod entry;
 mod file;
 mod json_document;
 mod json_tree;
-mod plan;
 mod platform;
+mod redaction;
 mod report;
 mod toml_document;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use change::{Change, ChangeOutcome, Target};
 use clients::{CLIENTS, Client};
 use connection::connect;
 use file::ClientFile;
-use plan::{Plan, PlanOutcome, Target};
 use platform::Machine;
 
 use super::{FAILED, Failure};
@@ -40,7 +41,7 @@ pub(super) struct InstallArguments {
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
     /// Name of the server in the client
-    #[arg(long, default_value = "exa", value_name = "NAME")]
+    #[arg(long, default_value = "exa", value_name = "NAME", value_parser = server_name)]
     name: String,
     /// Show the change and write nothing
     #[arg(long)]
@@ -51,6 +52,15 @@ pub(super) struct InstallArguments {
     /// Replace or remove a server of this name that is another program
     #[arg(long)]
     force: bool,
+}
+
+/// Checks the name of a server. Some clients accept no other characters.
+fn server_name(name: &str) -> Result<String, &'static str> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(is_valid) {
+        return Err("clients accept letters, digits, `-` and `_`");
+    }
+    Ok(name.to_owned())
 }
 
 /// The flags of every command.
@@ -141,6 +151,8 @@ enum InstallError {
         line: usize,
         message: String,
     },
+    #[error("{} is read-only and was not touched; make it writable and try again", .0.display())]
+    ReadOnly(PathBuf),
     #[error("{} was changed by another program meanwhile and was not touched; try again", .0.display())]
     Changed(PathBuf),
     #[error(
@@ -164,6 +176,8 @@ enum InstallError {
     Url(String),
     #[error("the path of this program cannot be found: {0}")]
     Program(std::io::Error),
+    #[error("--tools: {0}")]
+    Tools(String),
     #[error("the token contains characters that a header cannot have")]
     Token,
 }
@@ -211,20 +225,20 @@ fn configure(
     };
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     for client in chosen {
-        let planned = client_file(client, machine).and_then(|file| {
+        let prepared = client_file(client, machine).and_then(|file| {
             if arguments.remove {
-                Plan::remove(client, file, target)
+                Change::remove(client, file, target)
             } else {
-                Plan::install(client, file, target, &connection.connection)
+                Change::install(client, file, target, &connection.connection)
             }
         });
-        let result = planned.and_then(|plan| {
+        let result = prepared.and_then(|change| {
             if arguments.print {
-                let secrets = report::secrets(&plan, &connection.connection);
-                return Ok(report::difference(&plan, &secrets));
+                let secrets = report::secrets(&change, &connection.connection);
+                return Ok(report::difference(&change, &secrets));
             }
-            let text = report::describe(client, &arguments.name, &plan, &connection.connection);
-            plan.apply().map(|()| text)
+            let text = report::describe(client, &arguments.name, &change, &connection.connection);
+            change.apply().map(|()| text)
         });
         match result {
             Ok(report) => reports.push(report),
@@ -266,12 +280,14 @@ fn states<'a>(found: &[&'a Client], machine: &Machine, name: &str) -> Vec<choice
     let target = Target { name, force: true };
     let state = |client: &&'a Client| {
         let path = machine.resolve(client.file)?;
-        let plan =
-            ClientFile::read(path.clone()).and_then(|file| Plan::remove(client, file, target));
+        let change =
+            ClientFile::read(path.clone()).and_then(|file| Change::remove(client, file, target));
         Some(choice::ClientState {
             client,
             path,
-            is_installed: plan.map(|plan| plan.outcome == PlanOutcome::Removed).ok(),
+            is_installed: change
+                .map(|change| change.outcome == ChangeOutcome::Removed)
+                .ok(),
         })
     };
     found.iter().filter_map(state).collect()

@@ -18,6 +18,8 @@ pub(super) enum Base {
     Home,
     /// The directory for the settings of desktop applications.
     Applications,
+    /// Claude Desktop's directory, which is inside of its package on Windows.
+    ClaudeDesktop,
     /// Zed's directory, which is not that of other applications on macOS.
     Zed,
     /// LM Studio's directory, which its users can move.
@@ -107,6 +109,10 @@ impl Machine {
                 Platform::MacOs => in_home("Library/Application Support"),
                 Platform::Windows => self.app_data(),
             },
+            Base::ClaudeDesktop => match self.claude_package() {
+                Some(directory) => Some(directory),
+                None => Some(self.join(&self.base(Base::Applications)?, "Claude")),
+            },
             Base::Zed => match self.platform {
                 Platform::Linux => Some(self.join(&self.xdg_config_home()?, "zed")),
                 Platform::MacOs => in_home(".config/zed"),
@@ -131,6 +137,33 @@ impl Machine {
             Some(directory) => Some(directory.to_owned()),
             None => Some(self.join(self.home()?, "AppData/Roaming")),
         }
+    }
+
+    /// Returns the directory that Windows shows to the packaged Claude Desktop as the one of applications. The package
+    /// reads its configuration nowhere else.
+    fn claude_package(&self) -> Option<String> {
+        if self.platform != Platform::Windows {
+            return None;
+        }
+        let local = match self.variable("LOCALAPPDATA") {
+            Some(directory) => directory.to_owned(),
+            None => self.join(self.home()?, "AppData/Local"),
+        };
+        let packages = self.join(&local, "Packages");
+        let names = std::fs::read_dir(&packages).ok()?.flatten();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut directories: Vec<String> = names
+            .filter(|name| name.starts_with("Claude_"))
+            .map(|name| self.join(&packages, &format!("{name}/LocalCache/Roaming/Claude")))
+            .filter(|directory| Path::new(directory).is_dir())
+            .collect();
+        directories.sort();
+        let has_file = |directory: &String| {
+            let file = self.join(directory, "claude_desktop_config.json");
+            Path::new(&file).is_file()
+        };
+        let used = directories.iter().find(|directory| has_file(directory));
+        used.or_else(|| directories.first()).cloned()
     }
 
     /// Returns LM Studio's directory, as LM Studio finds it: in the file that points to it, where old versions put it,

@@ -86,3 +86,36 @@ fn windows() {
     );
     assert!(redirected.contains(&r"C:\Users\ana\.cursor\mcp.json".to_owned()));
 }
+
+/// The separator of Windows is an ordinary character here, so each path is one name.
+#[test]
+#[cfg(unix)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+fn packaged_claude_desktop() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = folder.path().join("Local");
+    let local = local.to_str().unwrap();
+    let path = || {
+        let paths = paths(
+            Platform::Windows,
+            &[("USERPROFILE", r"C:\Users\ana"), ("LOCALAPPDATA", local)],
+        );
+        paths[1].clone()
+    };
+    let ordinary = r"C:\Users\ana\AppData\Roaming\Claude\claude_desktop_config.json";
+    assert_eq!(path(), ordinary);
+    let add = |package: &str| {
+        std::fs::create_dir_all(format!("{local}\\Packages/{package}")).unwrap();
+        let directory = format!("{local}\\Packages\\{package}\\LocalCache\\Roaming\\Claude");
+        std::fs::create_dir(&directory).unwrap();
+        format!("{directory}\\claude_desktop_config.json")
+    };
+    std::fs::create_dir_all(format!("{local}\\Packages/Claude_unused")).unwrap();
+    assert_eq!(path(), ordinary);
+    let first = add("Claude_a");
+    assert_eq!(path(), first);
+    let second = add("Claude_b");
+    assert_eq!(path(), first);
+    std::fs::write(&second, "{}").unwrap();
+    assert_eq!(path(), second);
+}

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use super::change::{Action, Change, ChangeOutcome};
 use super::clients::{Client, SecretReference};
 use super::entry::{Connection, KEY_VARIABLE, Key, TOKEN_VARIABLE, Token};
-use super::plan::{Action, Plan, PlanOutcome};
+use super::redaction::MASK;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 2;
@@ -13,36 +14,39 @@ const CONTEXT: usize = 2;
 pub(super) fn describe(
     client: &Client,
     name: &str,
-    plan: &Plan,
+    change: &Change,
     connection: &Connection,
 ) -> String {
-    let path = plan.file.path.display();
+    let path = change.file.path.display();
     let title = client.title;
-    let mut text = match (plan.outcome, &plan.action) {
-        (PlanOutcome::Added, _) => format!("{title}: added `{name}` to {path}"),
-        (PlanOutcome::Updated, _) => format!("{title}: updated `{name}` in {path}"),
-        (PlanOutcome::Current, _) => format!("{title}: `{name}` in {path} is up to date"),
-        (PlanOutcome::Removed, Action::Delete) => {
+    let mut text = match (change.outcome, &change.action) {
+        (ChangeOutcome::Added, _) => format!("{title}: added `{name}` to {path}"),
+        (ChangeOutcome::Updated, _) => format!("{title}: updated `{name}` in {path}"),
+        (ChangeOutcome::Current, _) => format!("{title}: `{name}` in {path} is up to date"),
+        (ChangeOutcome::Removed, Action::Delete) => {
             format!("{title}: removed `{name}` and {path}, which had nothing else")
         }
-        (PlanOutcome::Removed, _) => format!("{title}: removed `{name}` from {path}"),
-        (PlanOutcome::NotInstalled, _) => format!("{title}: no `{name}` in {path}"),
+        (ChangeOutcome::Removed, _) => format!("{title}: removed `{name}` from {path}"),
+        (ChangeOutcome::NotInstalled, _) => format!("{title}: no `{name}` in {path}"),
     };
-    if plan.backs_up() && plan.action != Action::Delete {
-        let _ = write!(text, "\n  backup: {}", plan.file.backup_path().display());
+    if change.backs_up() && change.action != Action::Delete {
+        let _ = write!(text, "\n  backup: {}", change.file.backup_path().display());
     }
-    if let Some(note) = note(client, plan, connection) {
+    if let Some(note) = note(client, change, connection) {
         let _ = write!(text, "\n  {note}");
     }
-    if matches!(plan.outcome, PlanOutcome::Added | PlanOutcome::Updated) {
+    if matches!(
+        change.outcome,
+        ChangeOutcome::Added | ChangeOutcome::Updated
+    ) {
         let _ = write!(text, "\n  restart {title} to use it");
     }
     text
 }
 
 /// Explains where the secret of an entry comes from.
-fn note(client: &Client, plan: &Plan, connection: &Connection) -> Option<String> {
-    let entry = plan.entry.as_ref()?;
+fn note(client: &Client, change: &Change, connection: &Connection) -> Option<String> {
+    let entry = change.entry.as_ref()?;
     let title = client.title;
     let variable = match connection {
         Connection::Local {
@@ -87,14 +91,15 @@ fn note(client: &Client, plan: &Plan, connection: &Connection) -> Option<String>
 }
 
 /// Returns a change as lines with `-` and `+`, without secrets.
-pub(super) fn difference(plan: &Plan, secrets: &[String]) -> String {
-    let path = plan.file.path.display();
-    let before = plan.file.text().unwrap_or_default();
-    let after = match &plan.action {
+pub(super) fn difference(change: &Change, secrets: &[String]) -> String {
+    let path = change.file.path.display();
+    let before = change.file.text().unwrap_or_default();
+    let after = match &change.action {
         Action::Nothing => return format!("{path}: nothing to change"),
         Action::Write(text) => text.as_str(),
         Action::Delete => return format!("{path}: would be deleted, it has nothing else"),
     };
+    let (shown_before, shown_after) = (change.redact(before), change.redact(after));
     let before: Vec<&str> = before.lines().collect();
     let after: Vec<&str> = after.lines().collect();
     let pairs = before.iter().zip(&after);
@@ -109,21 +114,22 @@ pub(super) fn difference(plan: &Plan, secrets: &[String]) -> String {
             let _ = write!(text, "\n{mark} {line}");
         }
     };
-    let end = after.len() - tail;
+    let (old_end, end) = (before.len() - tail, after.len() - tail);
+    // What changed is found in the files, and shown without their secrets.
+    let before: Vec<&str> = shown_before.lines().collect();
+    let after: Vec<&str> = shown_after.lines().collect();
     lines(' ', &after, start, head);
-    lines('-', &before, head, before.len() - tail);
+    lines('-', &before, head, old_end);
     lines('+', &after, head, end);
     lines(' ', &after, end, after.len().min(end + CONTEXT));
     let hidden = secrets.iter().filter(|secret| !secret.is_empty());
-    hidden.fold(text, |text, secret| {
-        text.replace(secret.as_str(), "********")
-    })
+    hidden.fold(text, |text, secret| text.replace(secret.as_str(), MASK))
 }
 
 /// Returns the secrets that must not be shown.
-pub(super) fn secrets(plan: &Plan, connection: &Connection) -> Vec<String> {
+pub(super) fn secrets(change: &Change, connection: &Connection) -> Vec<String> {
     let mut secrets: Vec<String> = Vec::new();
-    secrets.extend(plan.entry.as_ref().and_then(|entry| entry.secret.clone()));
+    secrets.extend(change.entry.as_ref().and_then(|entry| entry.secret.clone()));
     match connection {
         Connection::Local {
             key: Key::Known(key),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
+use super::redaction::{self, Position};
 use super::{EditError, Problem};
 
 /// A TOML document that can be edited.
@@ -27,6 +28,16 @@ impl TomlDocument {
 
     pub(super) fn to_value(&self) -> Value {
         parse(&self.text).map_or(Value::Null, |document| table_value(document.as_table()))
+    }
+
+    /// Returns the text with secrets hidden, line by line.
+    pub(super) fn redacted(&self) -> String {
+        let mut replacements = Vec::new();
+        // The editable form of a document does not know where its parts are.
+        if let Ok(document) = toml_edit::Document::parse(self.text.as_str()) {
+            find_secrets(document.as_table(), Position::default(), &mut replacements);
+        }
+        redaction::replace(&self.text, replacements)
     }
 
     /// Sets the value at a path. Missing tables on the way are created.
@@ -260,6 +271,47 @@ fn item_value(item: &Item) -> Value {
         Item::Value(value) => plain_value(value),
         Item::Table(table) => table_value(table),
         Item::ArrayOfTables(tables) => tables.iter().map(|table| table_value(table)).collect(),
+    }
+}
+
+type Replacements = Vec<(Range<usize>, String)>;
+
+/// Collects the places of secrets, and what is shown instead of them.
+fn find_secrets(table: &dyn TableLike, position: Position<'_>, replacements: &mut Replacements) {
+    for (key, item) in table.iter() {
+        let position = position.member(key);
+        match item {
+            Item::None => {}
+            Item::Value(value) => find_secrets_of_value(value, position, replacements),
+            Item::Table(table) => find_secrets(table, position, replacements),
+            Item::ArrayOfTables(tables) => {
+                for table in tables {
+                    find_secrets(table, position, replacements);
+                }
+            }
+        }
+    }
+}
+
+fn find_secrets_of_value(
+    value: &toml_edit::Value,
+    position: Position<'_>,
+    replacements: &mut Replacements,
+) {
+    match value {
+        toml_edit::Value::String(text) => {
+            let shown = redaction::redact(text.value(), position);
+            replacements.extend(value.span().zip(shown));
+        }
+        toml_edit::Value::Array(values) => {
+            let mut previous = None;
+            for value in values {
+                find_secrets_of_value(value, position.element(previous), replacements);
+                previous = value.as_str();
+            }
+        }
+        toml_edit::Value::InlineTable(table) => find_secrets(table, position, replacements),
+        _ => {}
     }
 }
 

@@ -3,7 +3,7 @@
 use rmcp::{RoleServer, model, service::RequestContext};
 
 use super::super::version::McpVersion;
-use crate::operations::client::ClientCapabilities;
+use crate::operations::interaction::ClientCapabilities;
 
 /// The optional features of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Requests to the client in both protocol generations. Tools use [`ClientInteraction`], which is implemented here.
 //!
-//! [`ClientInteraction`]: crate::operations::client::ClientInteraction
+//! [`ClientInteraction`]: crate::operations::interaction::ClientInteraction
 
 mod capabilities;
 mod multi_round_trip;
@@ -28,7 +28,7 @@ pub(super) use session::{TaskInputOutcome, notify_url_completed, request_for_tas
 pub(super) use wire::{check_length, parse_response, request_key, to_input_request};
 
 use super::version::McpVersion;
-use crate::operations::client::{ClientHandle, InputRequest};
+use crate::operations::interaction::{ClientHandle, InputRequest};
 use exa_mcp_model::Owner;
 
 /// Timeouts of requests to the client.

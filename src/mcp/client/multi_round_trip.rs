@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::request_state::{Binding, RequestState};
 use super::wire;
-use crate::operations::client::{
+use crate::operations::interaction::{
     ClientCapabilities, ClientInteraction, InputError, InputFuture, InputRequest,
 };
 
@@ -129,7 +129,7 @@ mod tests {
 
     use super::super::request_state::binding;
     use super::*;
-    use crate::operations::client::{ClientHandle, FormRequest};
+    use crate::operations::interaction::{ClientHandle, FormRequest};
     use exa_mcp_model::{Identity, LocalUser};
 
     const ALL: ClientCapabilities = ClientCapabilities {

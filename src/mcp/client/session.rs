@@ -16,7 +16,7 @@ use super::super::progress::related_task_meta;
 use super::peer::ClientPeer;
 use super::roots::KnownRoots;
 use super::{InputTimeouts, wire};
-use crate::operations::client::{
+use crate::operations::interaction::{
     ClientCapabilities, ClientInteraction, InputError, InputFuture, InputRequest, InputResponse,
 };
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rmcp::model;
 use serde_json::{Map, Value, json};
 
-use crate::operations::client::{
+use crate::operations::interaction::{
     InputError, InputRequest, InputResponse, SamplingRequest, SamplingResult,
 };
 
@@ -164,7 +164,7 @@ fn invalid(what: &str) -> InputError {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::operations::client::{FormRequest, SamplingTool, UrlRequest};
+    use crate::operations::interaction::{FormRequest, SamplingTool, UrlRequest};
 
     fn form() -> InputRequest {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});

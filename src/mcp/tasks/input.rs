@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::client;
-use crate::operations::client::{ClientCapabilities, InputError, InputRequest};
+use crate::operations::interaction::{ClientCapabilities, InputError, InputRequest};
 
 /// The unparsed response to an input request, or why there is none.
 pub(super) type RawResponse = Result<Value, InputError>;
@@ -128,7 +128,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::operations::client::FormRequest;
+    use crate::operations::interaction::FormRequest;
 
     fn form(message: &str) -> InputRequest {
         InputRequest::Form(FormRequest {

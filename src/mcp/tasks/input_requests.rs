@@ -10,7 +10,7 @@ use super::input_responses::InputExchange;
 use super::run::notify_status;
 use super::worker::TaskWorker;
 use super::{TaskRecord, TaskUpdate, Tools};
-use crate::operations::client::{
+use crate::operations::interaction::{
     ClientCapabilities, ClientHandle, ClientInteraction, InputError, InputFuture, InputRequest,
 };
 

@@ -15,7 +15,7 @@ use super::super::client::{self, ClientFeatures, ClientPeer, InputTimeouts, Task
 use super::super::version::McpVersion;
 use super::input::RawResponse;
 use super::{LiveState, TaskRecord, Tasks, Tools, store_error};
-use crate::operations::client::{ClientCapabilities, InputRequest};
+use crate::operations::interaction::{ClientCapabilities, InputRequest};
 use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::StoreError;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{RawResponse, TaskInput};
-use crate::operations::client::InputRequest;
+use crate::operations::interaction::InputRequest;
 use crate::tools::JobHandle;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::DocumentFormat;
@@ -226,7 +226,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::operations::client::{
+    use crate::operations::interaction::{
         ClientCapabilities, FormRequest, InputError, SamplingRequest, SamplingTool, UrlRequest,
     };
     use exa_mcp_store::format::{decode, encode};

@@ -15,7 +15,7 @@ use super::super::version::McpVersion;
 use super::input_requests::TaskClient;
 use super::worker::TaskWorker;
 use super::{ParsedCall, TaskRecord, TaskUpdate, Tasks, Tools};
-use crate::operations::client::{ClientCapabilities, ClientHandle};
+use crate::operations::interaction::{ClientCapabilities, ClientHandle};
 use crate::operations::{ProgressReporter, ProgressUpdate};
 use crate::telemetry;
 use crate::tools::{TaskAttempt, TaskCall, ToolContext, ToolOutcome};

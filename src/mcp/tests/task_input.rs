@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::PlainCall;
 use crate::{
-    operations::client::{ClientCapabilities, FormRequest},
+    operations::interaction::{ClientCapabilities, FormRequest},
     tools::{TaskLimits, ToolContext, ToolDefinition, ToolOutcome},
 };
 use exa_mcp_model::Identity;

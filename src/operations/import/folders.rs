@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{env, fmt};
 
-use crate::operations::client::ClientHandle;
+use crate::operations::interaction::ClientHandle;
 use crate::operations::roots;
 use exa_mcp_model::LocalUser;
 

@@ -8,7 +8,7 @@ use super::super::context::ToolContext;
 use super::super::executor::ToolExecutor;
 use super::super::outcome::ToolResult;
 use super::require_key;
-use crate::operations::client::{
+use crate::operations::interaction::{
     ClientCapabilities, ClientHandle, ClientInteraction, InputError, InputFuture, InputRequest,
     InputResponse,
 };

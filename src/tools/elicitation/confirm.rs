@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::error::ToolError;
 use super::super::outcome::{ToolResult, as_object};
-use crate::operations::client::{ClientHandle, FormRequest};
+use crate::operations::interaction::{ClientHandle, FormRequest};
 use exa_mcp_model::Operation;
 
 /// Maximum characters shown of an argument.

@@ -9,7 +9,7 @@ use super::super::context::ToolContext;
 use super::super::error::ToolError;
 use super::super::executor::ToolExecutor;
 use super::super::outcome::ToolResult;
-use crate::operations::client::UrlRequest;
+use crate::operations::interaction::UrlRequest;
 
 /// How long a call waits for the key after the user opened the page. Many clients time out after a minute; the page
 /// stays open longer.

@@ -9,7 +9,7 @@ use super::super::discovery::is_same_name;
 use super::super::error::{InvalidCall, RetryHint, ToolError};
 use super::super::outcome::{ToolResult, as_object};
 use super::super::registry::{Tool, ToolRegistry};
-use crate::operations::client::{ClientHandle, FormRequest, InputError};
+use crate::operations::interaction::{ClientHandle, FormRequest, InputError};
 use crate::operations::{self, validation};
 use exa_mcp_model::ToolPlan;
 

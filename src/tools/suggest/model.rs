@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::subject::Subject;
 use super::suggestion::{self, FORMATS, Suggestion};
 use super::{Source, SuggestionList, builtin};
-use crate::operations::client::{
+use crate::operations::interaction::{
     ClientHandle, InputError, SamplingRequest, SamplingResult, SamplingTool,
 };
 use crate::tools::outcome::as_object;
@@ -155,7 +155,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::operations::client::{
+    use crate::operations::interaction::{
         ClientCapabilities, ClientInteraction, InputFuture, InputRequest, InputResponse,
     };
     use crate::tools::suggest::builtin::Entity;

@@ -2,10 +2,9 @@
 // Starts the program of the package for this platform, with its own standard streams.
 "use strict";
 
-const { spawn } = require("node:child_process");
-const { constants } = require("node:os");
+const fs = require("node:fs");
 const path = require("node:path");
-const { name, version, optionalDependencies } = require("../package.json");
+const { name, version, repository, optionalDependencies } = require("../package.json");
 
 // musl and glibc have packages of their own.
 function usesMusl() {
@@ -45,7 +44,7 @@ function findProgram() {
         const platforms = supported.map((supportedName) => supportedName.slice(name.length + 1)).join(", ");
         fail(
             `there is no program for ${platform.slice(name.length + 1)}; available: ${platforms}. ` +
-                "Build it from source instead: cargo install --git https://github.com/exa-mcp-server/exa-mcp-server",
+                `Build it from source instead: cargo install --git ${repository.url.replace(/^git\+|\.git$/g, "")}`,
         );
     }
     if (!folder) {
@@ -57,12 +56,43 @@ function findProgram() {
     return path.join(folder, "bin", process.platform === "win32" ? "exa-mcp-server.exe" : "exa-mcp-server");
 }
 
-const child = spawn(findProgram(), process.argv.slice(2), { stdio: "inherit" });
-// The terminal sends these to both processes; the program decides when to stop.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    process.on(signal, () => child.kill(signal));
+// A program for another C library cannot be started, which the system reports as a missing file.
+function checkLoader(program) {
+    const start = Buffer.alloc(4096);
+    const file = fs.openSync(program);
+    fs.readSync(file, start);
+    fs.closeSync(file);
+    const loader = start.toString("latin1").match(/(?:\/[\w.-]+)+\/ld-[\w.-]+/)?.[0];
+    if (loader && !fs.existsSync(loader)) {
+        fail(
+            `the program needs ${loader}, which this system does not have. Install the other package for Linux ` +
+                "(npm install --libc=musl or --libc=glibc), or build it from source.",
+        );
+    }
 }
-child.on("error", (error) => fail(`cannot start the program: ${error.message}`));
-child.on("exit", (code, signal) => {
-    process.exit(signal ? 128 + constants.signals[signal] : code);
-});
+
+function start(program, args) {
+    if (process.platform === "linux") checkLoader(program);
+    // Newer versions of Node can become the program instead of waiting for it.
+    if (process.execve && process.platform !== "win32") process.execve(program, [name, ...args]);
+
+    const { spawn } = require("node:child_process");
+    // The program uses this name in its hints.
+    const child = spawn(program, args, { stdio: "inherit", argv0: name });
+    // The terminal sends these to both processes; the program decides when to stop.
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) {
+        process.on(signal, () => child.kill(signal));
+    }
+    child.on("error", (error) => fail(`cannot start the program: ${error.message}`));
+    child.on("exit", (code, signal) => {
+        process.exit(signal ? 128 + require("node:os").constants.signals[signal] : code);
+    });
+}
+
+const program = findProgram();
+try {
+    fs.accessSync(program, fs.constants.X_OK);
+} catch (error) {
+    fail(`cannot start the program: ${error.message}`);
+}
+start(program, process.argv.slice(2));

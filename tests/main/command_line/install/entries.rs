@@ -277,6 +277,7 @@ fn servers_of_others_are_not_replaced() {
     for text in [
         r#"{"mcpServers": {"exa": {"command": "npx", "args": ["-y", "exa-mcp-server"]}}}"#,
         r#"{"mcpServers": {"exa": {"url": "https://mcp.exa.ai/mcp"}}}"#,
+        r#"{"mcpServers": {"exa": {"url": "https://server.smithery.ai/exa/mcp"}}}"#,
         r#"{"mcpServers": {"exa": 3}}"#,
     ] {
         let home = Home::new();
@@ -296,6 +297,33 @@ fn servers_of_others_are_not_replaced() {
         home.run(["cursor", "--force"]);
         assert_eq!(entry(&home, "cursor")["command"], program());
     }
+}
+
+#[test]
+fn names_and_tools_that_would_not_work_are_rejected() {
+    let home = Home::new();
+    for name in ["", "my exa", "exa.x", "ex\"a"] {
+        let failed = home.install(["cursor", "--name", name]).run();
+        failed.assert_failed(2, &["--name", "letters, digits"]);
+    }
+    let failed = home
+        .install(["cursor", "--tools", "default,nonsense"])
+        .run();
+    failed.assert_failed(2, &["--tools", "nonsense", "available sets"]);
+    assert!(!home.path("cursor").exists());
+    // The sets of a team server may be others.
+    let remote = [
+        "cursor",
+        "--tools",
+        "nonsense",
+        "--url",
+        "https://exa.example.com",
+    ];
+    home.run(remote);
+    assert_eq!(
+        entry(&home, "cursor")["url"],
+        "https://exa.example.com/mcp?tools=nonsense"
+    );
 }
 
 #[test]

@@ -78,6 +78,103 @@ fn print_writes_nothing() {
     assert!(home.read("cursor").contains(program()));
 }
 
+/// Secrets of other servers, and those that are replaced, are not shown either.
+#[test]
+fn print_shows_no_secret() {
+    let json = r#"{
+  "KEY": {
+    "github": { "command": "gh", "env": { "A": "hidden-1" } },
+    "exa": {
+      "command": "exa-mcp-server",
+      "args": ["--api-key", "hidden-2", "--x-token=hidden-3"],
+      "env": { "EXA_API_KEY": "hidden-\\u0034", "OTHER": "hidden-5" }
+    },
+    "remote": { "url": "https://u:hidden-6@h.example/mcp?key=hidden-7&tools=shown" },
+    "last": { "headers": { "Authorization": "Bearer hidden-8" } }
+  }
+}"#;
+    let toml = r#"
+[mcp_servers.github]
+env = { A = "hidden-1" }
+[mcp_servers.exa]
+command = "exa-mcp-server"
+args = ["--api-key", "hidden-2"]
+[mcp_servers.exa.env]
+EXA_API_KEY = """
+hidden-4"""
+[mcp_servers.last]
+http_headers.Authorization = 'Bearer hidden-8'
+"#;
+    let remote = ["--url", "https://h.example", "--token", "hidden-9"];
+    for (client, _) in CLIENTS {
+        let key = match client {
+            "vscode" => "servers",
+            "zed" => "context_servers",
+            _ => "mcpServers",
+        };
+        let text = match client {
+            "codex" => toml.to_owned(),
+            _ => json.replace("KEY", key),
+        };
+        for more in [&[][..], &["--remove"], &["--tools", "notes"], &remote] {
+            if client == "claude-desktop" && more == remote {
+                continue;
+            }
+            let home = Home::new();
+            home.write(client, &text);
+            let arguments = [client, "--print"].into_iter().chain(more.iter().copied());
+            let outcome = home.install(arguments).env("EXA_API_KEY", "hid\"den").run();
+            assert_eq!(outcome.code, Some(0), "{outcome:#?}");
+            for secret in ["hidden", "hid\"den", "hid\\\"den", "\\u0034"] {
+                assert!(!outcome.stdout.contains(secret), "{client}: {outcome:#?}");
+            }
+            assert!(
+                outcome.stdout.contains("********"),
+                "{client}: {outcome:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn comments_of_a_file_without_other_servers_stay() {
+    let home = Home::new();
+    let with_entry = "// mine\n{\"mcpServers\": {\"exa\": {\"command\": \"exa-mcp-server\"}}}\n";
+    home.write("cursor", with_entry);
+    home.run(["cursor", "--remove"]);
+    assert_eq!(home.read("cursor"), "// mine\n{\"mcpServers\": {}}\n");
+    home.write(
+        "codex",
+        "# mine\n\n[mcp_servers.exa]\ncommand = \"exa-mcp-server\"\n",
+    );
+    home.run(["codex", "--remove"]);
+    assert_eq!(home.read("codex"), "# mine\n");
+}
+
+#[test]
+fn a_file_that_was_created_is_deleted_after_updates_too() {
+    for (client, _) in CLIENTS {
+        let home = Home::new();
+        home.run([client]);
+        home.run([client, "--tools", "notes"]);
+        home.run([client, "--tools", "default"]);
+        home.run([client, "--remove"]);
+        assert!(!home.path(client).exists(), "{client}");
+    }
+}
+
+#[test]
+fn read_only_files_are_not_replaced() {
+    let home = Home::new();
+    home.write("cursor", "{}");
+    let read_only = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(home.path("cursor"), read_only).unwrap();
+    let failed = home.install(["cursor"]).run();
+    failed.assert_failed(1, &["mcp.json is read-only", "was not touched"]);
+    assert_eq!(home.read("cursor"), "{}");
+    assert_same_folder(&home.0.path().join(".cursor"), &["mcp.json"]);
+}
+
 #[test]
 fn other_locations_are_respected() {
     let home = Home::new();

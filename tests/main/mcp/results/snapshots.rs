@@ -70,6 +70,14 @@ fn snapshots() -> BTreeMap<String, String> {
                 );
             }
         }
+        for (format, extension) in [("csv", "csv"), ("table", "table.md")] {
+            let options = json!({"output_format": format, "fresh": true});
+            let outcome = fixture.call_operation(operation, args.clone(), options);
+            files.insert(
+                format!("{name}.{extension}"),
+                normalized_text(outcome, extension),
+            );
+        }
     }
     for (name, mut fixture, tool, call) in special_cases() {
         let outcome = fixture.server.call_raw(tool, call);
@@ -146,6 +154,18 @@ fn special_cases() -> Vec<(&'static str, Fixture, &'static str, Value)> {
             Fixture::with_response(&odd),
             "exa_api",
             search(json!({"content_level": "full"})),
+        ),
+        (
+            "odd.csv",
+            Fixture::with_response(&odd),
+            "exa_api",
+            search(json!({"output_format": "csv"})),
+        ),
+        (
+            "odd.table",
+            Fixture::with_response(&odd),
+            "exa_api",
+            search(json!({"output_format": "table"})),
         ),
         (
             "odd.summary",

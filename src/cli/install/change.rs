@@ -3,26 +3,27 @@
 use serde_json::Value;
 
 use super::InstallError;
-use super::clients::Client;
+use super::clients::{Client, Format};
 use super::document::Document;
 use super::entry::{Connection, Entry, INPUTS, build, is_own, referenced_inputs};
 use super::file::ClientFile;
 
 /// A change of a configuration file.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Change {
     pub(super) file: ClientFile,
-    pub(super) outcome: PlanOutcome,
+    pub(super) outcome: ChangeOutcome,
     pub(super) action: Action,
     /// The entry as it will be.
     pub(super) entry: Option<Entry>,
+    format: Format,
     /// The existing backup is the state before the first installation, and is not replaced.
     has_original_backup: bool,
 }
 
 /// What a change means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlanOutcome {
+pub(super) enum ChangeOutcome {
     Added,
     Updated,
     Current,
@@ -45,8 +46,8 @@ pub(super) struct Target<'a> {
     pub(super) force: bool,
 }
 
-impl Plan {
-    /// Plans to add or update the entry.
+impl Change {
+    /// Prepares to add or update the entry.
     pub(super) fn install(
         client: &Client,
         file: ClientFile,
@@ -67,14 +68,14 @@ impl Plan {
         edited.map_err(|error| error.in_file(&file.path))?;
         check_others(&old, &document, client, target.name, &file)?;
         let outcome = if document.text() == old.text() {
-            PlanOutcome::Current
+            ChangeOutcome::Current
         } else if existing.is_some() {
-            PlanOutcome::Updated
+            ChangeOutcome::Updated
         } else {
-            PlanOutcome::Added
+            ChangeOutcome::Added
         };
         let action = match outcome {
-            PlanOutcome::Current => Action::Nothing,
+            ChangeOutcome::Current => Action::Nothing,
             _ => Action::Write(document.text().to_owned()),
         };
         let has_original_backup = original(client, &file, &old, target.name).is_some();
@@ -83,11 +84,12 @@ impl Plan {
             outcome,
             action,
             entry: Some(entry),
+            format: client.format,
             has_original_backup,
         })
     }
 
-    /// Plans to remove the entry. If nothing else has changed since it was added, the file becomes what it was.
+    /// Prepares to remove the entry. If nothing else has changed since it was added, the file becomes what it was.
     pub(super) fn remove(
         client: &Client,
         file: ClientFile,
@@ -98,9 +100,10 @@ impl Plan {
         let Some(existing) = old.entry(client.servers, target.name) else {
             return Ok(Self {
                 file,
-                outcome: PlanOutcome::NotInstalled,
+                outcome: ChangeOutcome::NotInstalled,
                 action: Action::Nothing,
                 entry: None,
+                format: client.format,
                 has_original_backup: false,
             });
         };
@@ -114,8 +117,7 @@ impl Plan {
                 .remove_entry(client.servers, target.name, &referenced_inputs(&existing))
                 .map_err(|error| error.in_file(&file.path))?;
             check_others(&old, &document, client, target.name, &file)?;
-            if !file.backup_path().exists() && has_no_settings(&document.to_value(), client) {
-                // Installing created the file.
+            if is_empty(&document, client) && is_created(client, &file, target.name) {
                 Action::Delete
             } else {
                 Action::Write(document.text().to_owned())
@@ -123,11 +125,17 @@ impl Plan {
         };
         Ok(Self {
             file,
-            outcome: PlanOutcome::Removed,
+            outcome: ChangeOutcome::Removed,
             action,
             entry: None,
+            format: client.format,
             has_original_backup,
         })
+    }
+
+    /// Returns a text of the file with secrets hidden, line by line.
+    pub(super) fn redact(&self, text: &str) -> String {
+        Document::new(text, self.format).map_or_else(|_| String::new(), |text| text.redacted())
     }
 
     /// Returns whether the file is copied before it is changed.
@@ -135,8 +143,11 @@ impl Plan {
         self.action != Action::Nothing && self.file.exists() && !self.has_original_backup
     }
 
-    /// Carries out the plan.
+    /// Carries out the change.
     pub(super) fn apply(&self) -> Result<(), InstallError> {
+        if self.action != Action::Nothing {
+            self.file.check_writable()?;
+        }
         if self.backs_up() && self.action != Action::Delete {
             self.file.back_up()?;
         }
@@ -231,9 +242,26 @@ fn original(client: &Client, file: &ClientFile, current: &Document, name: &str) 
     (document.text() == current.text()).then_some(backup)
 }
 
-/// Returns whether only empty containers are left.
-fn has_no_settings(value: &Value, client: &Client) -> bool {
-    let members = value.as_object();
+/// Returns whether the command created a file: there is no backup, or that of an update.
+fn is_created(client: &Client, file: &ClientFile, name: &str) -> bool {
+    let Some(backup) = file.backup() else {
+        return !file.backup_path().exists();
+    };
+    let document = Document::new(&backup, client.format).ok();
+    document.is_some_and(|mut document| {
+        let entry = document.entry(client.servers, name);
+        let removed = entry
+            .as_ref()
+            .filter(|entry| is_own(entry))
+            .map(|entry| document.remove_entry(client.servers, name, &referenced_inputs(entry)));
+        matches!(removed, Some(Ok(()))) && is_empty(&document, client)
+    })
+}
+
+/// Returns whether only empty containers are left, and no comments.
+fn is_empty(document: &Document, client: &Client) -> bool {
+    let value = document.to_value();
+    let members = value.as_object().filter(|_| document.is_bare());
     members.is_some_and(|members| {
         members.iter().all(|(key, value)| {
             let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty)
