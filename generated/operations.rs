@@ -1203,7 +1203,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Search the web for pages that match a query",
         description: "Finds web pages for a query in natural language and can return their text, highlights or summaries in the same call. With a deep type or outputSchema it also writes a cited output.",
         deprecated: false,
-        signature: "search(query, numResults?, contents{text?, highlights?, summary?}?, startPublishedDate=date?, type=instant|fast|auto|deep-lite|deep|deep-reasoning|lite?, includeDomains?, category?, excludeDomains?, endPublishedDate=date?, additionalQueries?, outputSchema{type=text|object}?, systemPrompt?, userLocation?, compliance=hipaa?, moderation?, stream?, flags?, objective?, userIdentifier?)",
+        signature: "search(query, contents{text?, highlights?, summary?}?, startPublishedDate=date?, numResults?, type=instant|fast|auto|deep-lite|deep|deep-reasoning|lite?, includeDomains?, category?, excludeDomains?, endPublishedDate=date?, additionalQueries?, outputSchema{type=text|object}?, systemPrompt?, userLocation?, compliance=hipaa?, moderation?, stream?, flags?, objective?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("additionalQueries", false),
@@ -1830,7 +1830,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Collect entities from the web in a new webset",
         description: "Creates a webset and starts its search, imports and enrichments in the background; they use credits. Poll websets.get until the status is `idle`, then use items.list. Try the query with websets.preview first.",
         deprecated: false,
-        signature: "websets.create(search{query, count?, criteria?, entity?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
+        signature: "websets.create(search{query?, count?, criteria?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
             Argument::body("enrichments", false),

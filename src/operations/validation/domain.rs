@@ -14,7 +14,21 @@ const MAX_OPTIONS: usize = 150;
 const CONTENTS: [&str; 2] = ["csvContent", "filePath"];
 const COUNTED: [&str; 2] = ["size", "count"];
 
-/// Applies `checks`. Corrects the case of time zones and the units of durations.
+/// Schemes of addresses that have no authority.
+const OPAQUE_SCHEMES: [&str; 4] = ["javascript", "data", "file", "mailto"];
+
+/// Returns whether a text is an address rather than an id.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme.trim());
+    let is_opaque = |scheme: &str| {
+        OPAQUE_SCHEMES
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(scheme))
+    };
+    text.contains("://") || scheme.is_some_and(is_opaque)
+}
+
+/// Applies `checks`. Corrects the case of time zones, the units of durations and addresses without a scheme.
 pub(super) fn apply(
     checks: &[ArgumentCheck],
     arguments: &mut Map<String, Value>,
@@ -96,9 +110,9 @@ impl DomainChecker<'_> {
                     self.content(arguments);
                 }
             }
-            ArgumentCheck::WebAddress { argument } => {
+            ArgumentCheck::WebAddress { argument, or_id } => {
                 for_each_value(arguments, argument, top, &mut |value, path| {
-                    self.url(value, path);
+                    self.url(value, path, *or_id);
                 })
             }
         }
@@ -235,9 +249,16 @@ impl DomainChecker<'_> {
         }
     }
 
-    fn url(&mut self, value: &Value, path: &ArgumentPath) {
-        if value.as_str().is_some_and(|url| !messages::is_web_url(url)) {
-            self.add(path, &super::constraints::invalid_url(value));
+    fn url(&mut self, value: &mut Value, path: &ArgumentPath, or_id: bool) {
+        let Some(text) = value.as_str() else {
+            return;
+        };
+        if messages::is_web_url(text) || or_id && !has_scheme(text) {
+            return;
+        }
+        match super::constraints::with_scheme(text) {
+            Some(url) => self.correct(path, value, url),
+            None => self.add(path, &super::constraints::invalid_url(value)),
         }
     }
 }

@@ -227,6 +227,33 @@ fn nulls_and_dates() {
 }
 
 #[test]
+fn end_of_a_period_includes_its_last_day() {
+    assert_corrected(
+        "search",
+        json!({"query": "x", "endPublishedDate": "2026-06-30"}),
+        json!({"query": "x", "endPublishedDate": "2026-06-30T23:59:59.999Z"}),
+        &["`endPublishedDate`: read \"2026-06-30\" as \"2026-06-30T23:59:59.999Z\""],
+    );
+}
+
+/// The API accepts any category, but only a listed one selects pages.
+#[test]
+fn other_words_for_listed_values() {
+    for (given, wanted) in [
+        ("research paper", "publication"),
+        ("linkedin profile", "people"),
+    ] {
+        assert_corrected(
+            "search",
+            json!({"query": "x", "category": given}),
+            json!({"query": "x", "category": wanted}),
+            &[&format!("`category`: read \"{given}\" as \"{wanted}\"")],
+        );
+    }
+    assert_unchanged("search", json!({"query": "x", "category": "recipes"}));
+}
+
+#[test]
 fn counts_notes_beyond_the_limit() {
     let domains: Vec<u32> = (0..100).collect();
     let checked = run("search", json!({"query": "x", "includeDomains": domains})).unwrap();
