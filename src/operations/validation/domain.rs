@@ -28,7 +28,7 @@ fn has_scheme(text: &str) -> bool {
     text.contains("://") || scheme.is_some_and(is_opaque)
 }
 
-/// Applies `checks`. Corrects the case of time zones, the units of durations and addresses without a scheme.
+/// Applies `checks`. Corrects the case of time zones and the units of durations.
 pub(super) fn apply(
     checks: &[ArgumentCheck],
     arguments: &mut Map<String, Value>,
@@ -249,16 +249,10 @@ impl DomainChecker<'_> {
         }
     }
 
-    fn url(&mut self, value: &mut Value, path: &ArgumentPath, or_id: bool) {
-        let Some(text) = value.as_str() else {
-            return;
-        };
-        if messages::is_web_url(text) || or_id && !has_scheme(text) {
-            return;
-        }
-        match super::constraints::with_scheme(text) {
-            Some(url) => self.correct(path, value, url),
-            None => self.add(path, &super::constraints::invalid_url(value)),
+    fn url(&mut self, value: &Value, path: &ArgumentPath, or_id: bool) {
+        let is_accepted = |text: &str| messages::is_web_url(text) || or_id && !has_scheme(text);
+        if value.as_str().is_some_and(|text| !is_accepted(text)) {
+            self.add(path, &super::constraints::invalid_url(value));
         }
     }
 }

@@ -90,7 +90,7 @@ const GROUPS: [&[&str]; 9] = [
 ];
 
 /// Values with the same meaning, which differ between operations and versions of the API.
-const VALUES: [&[&str]; 4] = [
+const VALUES: [&[&str]; 5] = [
     &[
         "publication",
         "research_paper",
@@ -115,6 +115,8 @@ const VALUES: [&[&str]; 4] = [
         "startup",
     ],
     &["news", "news article", "news articles"],
+    // Former kinds of search, between which `auto` chose.
+    &["auto", "neural", "keyword"],
 ];
 
 /// Returns the listed value that another one stands for.
@@ -163,6 +165,8 @@ mod tests {
         assert_eq!(find("research paper"), Some("publication"));
         assert_eq!(find("Person"), Some("people"));
         assert_eq!(find("sports"), None);
+        let kinds = ["instant", "fast", "auto", "deep"];
+        assert_eq!(meant_value("neural", kinds.into_iter()), Some("auto"));
         assert_eq!(
             meant_value("people", ["person"].into_iter()),
             Some("person")

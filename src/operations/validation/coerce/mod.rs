@@ -63,9 +63,6 @@ impl<'b> Coercer<'b> {
         }
         if self.scope == CoercionScope::Values {
             self.repair(node, value, path);
-        } else if let Some(Coerced { value: right, how }) = value::synonym(node, value) {
-            self.notes.push(format!("`{path}`: {how}"));
-            *value = right;
         }
         if let Some(whole) = value::to_integer(node, value) {
             self.notes.push(format!(

@@ -45,7 +45,8 @@ fn exact_integer(float: f64) -> Option<Value> {
 pub(super) fn spelling(node: &Node<'_>, value: &Value, is_end: bool) -> Option<Coerced> {
     let text = value.as_str()?;
     let mut choices = node.choices();
-    if choices.is_empty() {
+    let is_closed = !choices.is_empty();
+    if !is_closed {
         // The listed values of a union that also accepts other texts.
         choices = node.branches().iter().flat_map(Node::choices).collect();
     }
@@ -54,25 +55,14 @@ pub(super) fn spelling(node: &Node<'_>, value: &Value, is_end: bool) -> Option<C
             return None;
         }
         let listed = choices.iter().filter_map(|choice| choice.as_str());
-        let meant =
-            names::variant(text, listed.clone()).or_else(|| synonyms::meant_value(text, listed))?;
+        let other = || synonyms::meant_value(text, listed.clone()).filter(|_| is_closed);
+        let meant = names::variant(text, listed.clone()).or_else(other)?;
         return Coerced::read(text, meant.into());
     }
     if node.keyword("format").is_some_and(|it| it == "date-time") {
         return date_time(text, is_end).and_then(|right| Coerced::read(text, right.into()));
     }
     None
-}
-
-/// Returns the listed value that another word stands for, in a union that accepts any text.
-pub(super) fn synonym(node: &Node<'_>, value: &Value) -> Option<Coerced> {
-    let text = value.as_str()?;
-    let choices: Vec<&Value> = node.branches().iter().flat_map(Node::choices).collect();
-    let listed = choices.iter().filter_map(|choice| choice.as_str());
-    let meant = synonyms::meant_value(text, listed)?;
-    (meant != text)
-        .then(|| Coerced::read(text, meant.into()))
-        .flatten()
 }
 
 /// Completes a date-time: a date stands for its start or its end, and a time without a zone is in UTC.

@@ -236,21 +236,19 @@ fn end_of_a_period_includes_its_last_day() {
     );
 }
 
-/// The API accepts any category, but only a listed one selects pages.
 #[test]
 fn other_words_for_listed_values() {
-    for (given, wanted) in [
-        ("research paper", "publication"),
-        ("linkedin profile", "people"),
-    ] {
-        assert_corrected(
-            "search",
-            json!({"query": "x", "category": given}),
-            json!({"query": "x", "category": wanted}),
-            &[&format!("`category`: read \"{given}\" as \"{wanted}\"")],
-        );
-    }
-    assert_unchanged("search", json!({"query": "x", "category": "recipes"}));
+    assert_corrected(
+        "imports.create",
+        json!({"csvContent": "name\nExa", "entity": {"type": "people"}}),
+        json!({"csvContent": "name\nExa", "entity": {"type": "person"}}),
+        &["`entity.type`: read \"people\" as \"person\""],
+    );
+    // Where the API accepts any text, it is sent.
+    assert_unchanged(
+        "search",
+        json!({"query": "x", "category": "research paper"}),
+    );
 }
 
 #[test]

@@ -176,41 +176,22 @@ fn counts_and_urls() {
             "`count` must be a whole number of at least 1; got 2.5",
         )],
     );
+    assert_rejected(
+        "find_similar",
+        json!({"url": "exa.ai"}),
+        &[(
+            "url",
+            "`url` must be a URL that starts with http:// or https://; got `exa.ai`; did you mean `https://exa.ai`?",
+        )],
+    );
     // Ids of results have an argument of their own.
     for id in ["some-result-id", "https://exa.ai/", "doi:10.1/x"] {
         assert_unchanged("get_contents", json!({"ids": [id]}));
     }
 }
 
-/// A page to read can only be on the web, so an address without a scheme is clear.
 #[test]
-fn addresses_of_pages_need_no_scheme() {
-    assert_corrected(
-        "find_similar",
-        json!({"url": "exa.ai"}),
-        json!({"url": "https://exa.ai"}),
-        &["`url`: read \"exa.ai\" as \"https://exa.ai\""],
-    );
-    assert_corrected(
-        "get_contents",
-        json!({"urls": ["https://a.example/", "docs.example.org/guide?x=1"]}),
-        json!({"urls": ["https://a.example/", "https://docs.example.org/guide?x=1"]}),
-        &[
-            "`urls[1]`: read \"docs.example.org/guide?x=1\" as \"https://docs.example.org/guide?x=1\"",
-        ],
-    );
-    for other in [
-        "ftp://a.example/x",
-        "file:///etc/passwd",
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "mailto:ann@a.example",
-        "ann@a.example",
-        "localhost",
-    ] {
-        let problems = run("get_contents", json!({"urls": [other]})).unwrap_err();
-        assert_eq!(problems.problems.len(), 1, "{other}");
-    }
+fn ids_are_not_addresses_of_other_kinds() {
     for other in [
         "ftp://a.example/x",
         "file:///etc/passwd",

@@ -94,6 +94,14 @@ fn searches_cost_no_more_than_the_official_ones() {
     }
 }
 
+fn page_to_read(number: usize) -> Value {
+    let mut page = page(number);
+    let fields = page.as_object_mut().expect("a page");
+    fields.retain(|name, _| !["highlights", "score"].contains(&name.as_str()));
+    page["text"] = json!("The installers measure every room.");
+    page
+}
+
 /// Pages without an author or with Markdown cost a few tokens more, so the layout of prose is measured.
 #[test]
 fn reading_pages_costs_no_more_than_official_reading() {
@@ -107,7 +115,7 @@ fn reading_pages_costs_no_more_than_official_reading() {
     for (size, has_failure) in [(2, false), (3, false), (5, false), (2, true), (3, true)] {
         let pages: Vec<Value> = (0..size)
             .map(|number| {
-                let mut page = page(number);
+                let mut page = page_to_read(number);
                 page["publishedDate"] = json!(format!("2026-03-{:02}", number + 1));
                 page["text"] = json!(
                     "The installers measure every room.\n\nThen they choose a unit. "
@@ -166,8 +174,7 @@ fn reading_pages_costs_no_more_than_official_reading() {
 /// What a caller does not expect is said before the pages.
 #[test]
 fn reading_pages_says_what_is_remarkable() {
-    let pages =
-        |cost: f64| json!({"results": [page(0)], "statuses": [], "costDollars": {"total": cost}});
+    let pages = |cost: f64| json!({"results": [page_to_read(0)], "statuses": [], "costDollars": {"total": cost}});
     let call = json!({"urls": ["https://site0.example.com/"]});
     let mut fixture = Fixture::with_tools("classic", &pages(0.001));
     let first = fixture.server.call_raw("web_fetch_exa", call.clone()).text;
