@@ -282,7 +282,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Start an agent run for research that takes many steps",
         description: "Starts a billed agent run, which searches and reads the web on its own and can fill a schema. It takes minutes; poll agent.runs.get until the status is completed, failed or cancelled. For one lookup, search or answer is faster and cheaper.",
         deprecated: false,
-        signature: "agent.runs.create(query, effort=minimal|low|medium|high|xhigh|auto|max|ultra?, outputSchema?, input?, systemPrompt?, budget?, dataSources[{provider=fiber|financial_datasets|similarweb|baselayer|affiliate|particle|…}]?, previousRunId?, metadata?, userIdentifier?, stream?)",
+        signature: "agent.runs.create(query, effort=minimal|low|medium|high|xhigh|auto|max|ultra?, outputSchema?, input?, systemPrompt?, budget?, dataSources[{provider=fiber|financial_datasets|similarweb|baselayer|…}]?, previousRunId?, metadata?, userIdentifier?, stream?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("budget", false),
@@ -700,7 +700,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List what happened to websets and their parts",
         description: "Lists the events of websets, searches, items, imports and monitors, page by page; filter by type and time. Use it to catch up without a webhook.",
         deprecated: false,
-        signature: "events.list(cursor?, limit?, types[=webset.created|webset.deleted|webset.paused|webset.idle|…]?, createdBefore=date?, createdAfter=date?)",
+        signature: "events.list(cursor?, limit?, types[=webset.created|webset.deleted|webset.paused|…]?, createdBefore=date?, createdAfter=date?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -1203,7 +1203,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Search the web for pages that match a query",
         description: "Finds web pages for a query in natural language and can return their text, highlights or summaries in the same call. With a deep type or outputSchema it also writes a cited output.",
         deprecated: false,
-        signature: "search(query, numResults?, contents{text?, highlights?, summary?}?, startPublishedDate=date?, type=instant|fast|auto|deep-lite|deep|deep-reasoning|lite?, includeDomains?, category?, excludeDomains?, endPublishedDate=date?, additionalQueries?, outputSchema{type=text|object}?, systemPrompt?, userLocation?, compliance=hipaa?, moderation?, stream?, flags?, objective?, userIdentifier?)",
+        signature: "search(query, contents{text?, highlights?, summary?}?, startPublishedDate=date?, numResults?, type=instant|fast|auto|deep-lite|deep|deep-reasoning|…?, includeDomains?, category?, excludeDomains?, endPublishedDate=date?, additionalQueries?, outputSchema{type=text|object}?, systemPrompt?, userLocation?, compliance=hipaa?, moderation?, stream?, flags?, objective?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("additionalQueries", false),
@@ -1277,7 +1277,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Repeat a search on a schedule and report what is new",
         description: "Creates a monitor that repeats a search on a schedule and posts new results to a webhook; every run is billed. Keep webhookSecret from the response, it is shown only once.",
         deprecated: false,
-        signature: "search_monitors.create(search{query, contents?, numResults?, includeDomains?}, webhook{url, events?}, trigger{type, period}?, outputSchema{type=text|object}?, name?, metadata?)",
+        signature: "search_monitors.create(search{query, contents?, numResults?, includeDomains?}, webhook{url, events?}, trigger{type, period}?, name?, outputSchema{type=text|object}?, metadata?)",
         arguments: &[
             Argument::body("metadata", false),
             Argument::body("name", false),
@@ -1680,7 +1680,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Have events posted to a URL",
         description: "Creates a webhook that posts events to a URL as they happen. Keep the returned `secret`: it verifies signatures and is never shown again.",
         deprecated: false,
-        signature: "webhooks.create(events[=webset.created|webset.deleted|webset.paused|webset.idle|…], url, metadata?)",
+        signature: "webhooks.create(events[=webset.created|webset.deleted|webset.paused|…], url, metadata?)",
         arguments: &[
             Argument::body("events", true),
             Argument::body("metadata", false),
@@ -1762,7 +1762,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "List the deliveries of a webhook, to see why they fail",
         description: "Lists the deliveries that a webhook tried, with the responses of the receiver, page by page.",
         deprecated: false,
-        signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType=webset.created|webset.deleted|webset.paused|webset.idle|…?, successful?)",
+        signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType=webset.created|webset.deleted|webset.paused|…?, successful?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -1786,7 +1786,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Change the events or the URL of a webhook",
         description: "Changes event types, URL or metadata of a webhook; omitted fields stay.",
         deprecated: false,
-        signature: "webhooks.update(webhookId, events[=webset.created|webset.deleted|webset.paused|webset.idle|…]?, metadata?, url?)",
+        signature: "webhooks.update(webhookId, events[=webset.created|webset.deleted|webset.paused|…]?, metadata?, url?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::body("events", false),
@@ -1830,7 +1830,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Collect entities from the web in a new webset",
         description: "Creates a webset and starts its search, imports and enrichments in the background; they use credits. Poll websets.get until the status is `idle`, then use items.list. Try the query with websets.preview first.",
         deprecated: false,
-        signature: "websets.create(search{query, count?, criteria?, entity?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
+        signature: "websets.create(search{query?, count?, criteria?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
             Argument::body("enrichments", false),

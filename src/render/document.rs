@@ -8,26 +8,36 @@ use super::header::Header;
 use super::inline::push_inline;
 use super::renderer::is_one_line_per_result;
 use super::text::one_line;
-use super::{ContentLevel, OutputFormat, csv, markdown, plain};
+use super::{ContentLevel, OutputFormat, csv, markdown, path, plain};
 use exa_mcp_text::sanitize::Fence;
 
 /// Initial capacities, in bytes: header and fence, and one result at the standard level.
 const HEADER_CAPACITY: usize = 1_024;
 const RESULT_CAPACITY: usize = 1_024;
 
+/// Dollars up to which the price of a page is not worth a line.
+const MAX_UNREMARKABLE_COST: f64 = 0.01;
+
 /// Returns the whole result as Markdown.
 pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>) -> String {
     let fence = Fence::new();
-    let body = body(header);
+    let is_ordinary = is_ordinary(header, metadata);
+    // Whoever names the pages needs no numbers for them.
+    let is_numbered = !is_ordinary || !header.input.envelope.rest.contains_key("statuses");
+    let body = body(header, is_numbered);
     let mut head = String::with_capacity(body.len() + HEADER_CAPACITY);
-    push_header(&mut head, header, metadata);
+    if body.is_empty() || !is_ordinary {
+        push_header(&mut head, header, metadata);
+    }
     // The header quotes Exa and its users as well: none of their text may look like our fence.
     let mut text = match fence.neutralize(&head) {
         Cow::Owned(neutral) => neutral,
         Cow::Borrowed(_) => head,
     };
     // Without an empty line, Markdown would append what follows to the last paragraph.
-    text.push_str("\n\n");
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
     if body.is_empty() {
         text.push_str("No results.");
         return text;
@@ -43,6 +53,35 @@ pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>)
         text.push_str(part);
     }
     text
+}
+
+/// Returns whether a header would only say what the caller expects: all pages, at the price of a few.
+fn is_ordinary(header: &Header<'_>, metadata: &Map<String, Value>) -> bool {
+    let view = header.view;
+    let cost = metadata.get("costDollars").and_then(Value::as_f64);
+    let is_plain = view.is_plain && view.format == OutputFormat::Markdown;
+    let is_whole = header.fitted.shown.len() == header.input.envelope.results.len();
+    let has_remarks = [
+        "warnings",
+        "corrections",
+        "filters",
+        "leftOut",
+        "more",
+        "cached",
+    ]
+    .iter()
+    .any(|name| {
+        metadata
+            .get(*name)
+            .is_some_and(|value| !path::is_empty(value))
+    });
+    is_plain
+        && is_whole
+        && !has_remarks
+        && view.level == ContentLevel::Standard
+        && cost.is_none_or(|cost| cost <= MAX_UNREMARKABLE_COST)
+        && header.input.tool_fields.is_empty()
+        && !header.has_next_page()
 }
 
 fn push_header(out: &mut String, header: &Header<'_>, metadata: &Map<String, Value>) {
@@ -154,7 +193,7 @@ fn left_out_line(header: &Header<'_>) -> Option<String> {
 }
 
 /// Writes all untrusted content.
-fn body(header: &Header<'_>) -> String {
+fn body(header: &Header<'_>, is_numbered: bool) -> String {
     let fitted = header.fitted;
     let mut body = String::with_capacity(RESULT_CAPACITY * fitted.shown.len());
     let mut rest = Cow::Borrowed(&fitted.rest);
@@ -177,18 +216,18 @@ fn body(header: &Header<'_>) -> String {
         OutputFormat::Csv => csv::push_rows(&mut body, &fitted.shown),
         OutputFormat::Table => csv::push_table(&mut body, &fitted.shown),
         // JSON documents are written elsewhere.
-        OutputFormat::Markdown | OutputFormat::Json => push_markdown(&mut body, header),
+        OutputFormat::Markdown | OutputFormat::Json => push_markdown(&mut body, header, is_numbered),
     }
     body
 }
 
 /// Writes the results as Markdown.
-fn push_markdown(body: &mut String, header: &Header<'_>) {
+fn push_markdown(body: &mut String, header: &Header<'_>, is_numbered: bool) {
     let shown = &header.fitted.shown;
     if is_one_line_per_result(header.view) {
         markdown::push_rows(body, shown);
     } else if header.view.is_plain {
-        plain::push_sections(body, shown);
+        plain::push_sections(body, shown, is_numbered);
     } else {
         markdown::push_sections(body, shown);
     }

@@ -91,6 +91,10 @@ impl Filters {
     /// Removes results that do not match. Returns how many each filter removed.
     pub(super) fn apply(&self, results: &mut Vec<(usize, &Value)>) -> Vec<FilterStats> {
         let mut stats = self.active();
+        let is_unscored = self.is_unscored(results.iter().map(|(_, result)| *result));
+        if is_unscored {
+            stats.retain(|entry| entry.filter != "minScore");
+        }
         if stats.is_empty() {
             return stats;
         }
@@ -103,7 +107,11 @@ impl Filters {
                 }
             }
         };
-        results.retain(|(_, result)| match self.first_failed(result) {
+        let scored = Self {
+            min_score: self.min_score.filter(|_| !is_unscored),
+            ..self.clone()
+        };
+        results.retain(|(_, result)| match scored.first_failed(result) {
             None => true,
             Some((filter, verdict)) => {
                 count(filter, verdict, 1);
@@ -116,6 +124,12 @@ impl Filters {
             results.truncate(max);
         }
         stats
+    }
+
+    /// Returns whether a minimum score is given and no result has a score, so that it cannot be applied.
+    pub(super) fn is_unscored<'a>(&self, mut results: impl Iterator<Item = &'a Value>) -> bool {
+        self.min_score.is_some()
+            && results.all(|result| result.get("score").and_then(Value::as_f64).is_none())
     }
 
     /// Returns zeroed statistics of the filters that the caller set.

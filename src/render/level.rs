@@ -69,6 +69,8 @@ pub(super) enum StandardFields {
         bound: usize,
         /// Lists of further results of the same type, which are shown in the same manner.
         nested: &'static [&'static str],
+        /// An object of which only the kept fields are shown.
+        excerpt: Option<&'static str>,
         /// Fields that only the full level shows, without mention; others are named if they are left out.
         ignored: Option<&'static [&'static str]>,
     },
@@ -82,7 +84,45 @@ pub(super) enum StandardFields {
 }
 
 /// The types, specific ones first; the last one matches everything.
-pub(super) static TYPES: [ResultType; 4] = [
+pub(super) static TYPES: [ResultType; 5] = [
+    // An event, with the object that it is about.
+    ResultType {
+        has: &["id", "type", "data", "createdAt"],
+        lacks: &["properties"],
+        id: &["id"],
+        title: &["type"],
+        url: &[],
+        date: &["createdAt"],
+        status: &[],
+        line: &[
+            "data.properties.*.name",
+            "data.properties.*.title",
+            "data.title",
+            "data.query",
+            "data.search.query",
+            "data.description",
+            "data.id",
+        ],
+        standard: StandardFields::Fields {
+            keep: &[
+                "data.id",
+                "data.object",
+                "data.status",
+                "data.failedReason",
+                "data.websetId",
+                "data.title",
+                "data.query",
+                "data.properties.url",
+                "data.properties.*.name",
+                "data.properties.*.title",
+            ],
+            passages: &[],
+            bound: 300,
+            nested: &[],
+            excerpt: Some("data"),
+            ignored: None,
+        },
+    },
     // An item of a webset.
     ResultType {
         has: &["properties"],
@@ -104,6 +144,7 @@ pub(super) static TYPES: [ResultType; 4] = [
             passages: &["properties.description", "properties.content"],
             bound: 600,
             nested: &[],
+            excerpt: None,
             ignored: None,
         },
     },
@@ -122,6 +163,7 @@ pub(super) static TYPES: [ResultType; 4] = [
             passages: &["highlights", "text", "snippet", "description"],
             bound: 600,
             nested: &["subpages"],
+            excerpt: None,
             ignored: Some(&["id", "image", "favicon", "highlightScores"]),
         },
     },
@@ -156,6 +198,7 @@ pub(super) static TYPES: [ResultType; 4] = [
             passages: &["output"],
             bound: 4_000,
             nested: &[],
+            excerpt: None,
             ignored: None,
         },
     },

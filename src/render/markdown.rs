@@ -46,11 +46,7 @@ pub(super) fn push_sections(out: &mut String, results: &[ShapedResult]) {
     push_lines(out, results, push_section);
 }
 
-pub(super) fn push_lines(
-    out: &mut String,
-    results: &[ShapedResult],
-    push: fn(&mut String, &ShapedResult),
-) {
+fn push_lines(out: &mut String, results: &[ShapedResult], push: fn(&mut String, &ShapedResult)) {
     for (position, result) in results.iter().enumerate() {
         if position > 0 {
             out.push('\n');
@@ -129,7 +125,7 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
     };
     out.push_str(". ");
     push_heading(out, map);
-    push_body(out, map, push_block);
+    push_body(out, map, push_text_block);
 }
 
 /// Appends the fields of a result below its heading.
@@ -280,14 +276,18 @@ fn push_entry(out: &mut String, entry: &Value, depth: usize) {
     }
 }
 
-/// Appends a text as a block quote or, if that is shorter, as a code block.
-pub(super) fn push_block(out: &mut String, text: &str) {
+fn push_text_block(out: &mut String, text: &str) {
+    push_block(out, text, MAX_QUOTE_MARKS);
+}
+
+/// Appends a text as a block quote or, if it would have more than `max_marks` marks, as a code block.
+pub(super) fn push_block(out: &mut String, text: &str, max_marks: usize) {
     let text = with_line_feeds(text);
     let marks: usize = text
         .lines()
         .map(|line| if line.trim().is_empty() { 2 } else { 1 })
         .sum();
-    if marks <= MAX_QUOTE_MARKS {
+    if marks <= max_marks {
         return push_quote(out, &text, 0);
     }
     let delimiter = "`".repeat(longest_run(&text, '`').max(2) + 1);
@@ -298,7 +298,7 @@ pub(super) fn push_block(out: &mut String, text: &str) {
 }
 
 /// Returns a text without carriage returns, which end a line as well.
-fn with_line_feeds(text: &str) -> Cow<'_, str> {
+pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {

@@ -50,6 +50,7 @@ pub(super) fn select(
     let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = input.warnings.clone();
     warnings.extend(idle_filters(input, view));
+    warnings.extend(unscored(input, view));
     warnings.extend(tiny_budget(view));
     warnings.extend(unknown_fields(
         &selected,
@@ -168,6 +169,14 @@ fn page_fields(result: &Value) -> Option<Vec<(String, Value)>> {
         (name.to_owned(), value.unwrap_or(Value::Null))
     };
     is_page.then(|| PAGE_FIELDS.map(field).into())
+}
+
+/// Warns about a minimum score that cannot be applied.
+fn unscored(input: &RenderInput<'_>, view: &View) -> Option<String> {
+    let results = &input.envelope.results;
+    let is_idle =
+        view.index.is_none() && !results.is_empty() && view.filters.is_unscored(results.iter());
+    is_idle.then(|| "minScore is not applied: no result has a score".to_owned())
 }
 
 /// Warns about a budget that the header alone may exceed.

@@ -213,6 +213,7 @@ fn standard(
             passages,
             bound,
             nested,
+            excerpt,
             ignored,
         } => {
             let mut shown = heading(result, result_type, truncated);
@@ -245,6 +246,9 @@ fn standard(
                         .map(|part| standard(part, extract, truncated, omitted));
                     shown.insert((*list).to_owned(), parts.collect());
                 }
+            }
+            if let Some(name) = excerpt {
+                *truncated |= shown.get(name) != result.get(name);
             }
             if let Some(ignored) = ignored {
                 let left = left_out_fields(result, &shown, ignored);

@@ -32,7 +32,7 @@ pub(super) fn add_contents(operation: &Operation, arguments: &mut Value, level: 
     arguments.extend(added.clone());
 }
 
-/// Reads several pages if a call asks for more entries than one page can have.
+/// Reads several pages if a call asks for more entries than one page can have, or skips some.
 pub(super) fn spread_limit(
     operation: &'static Operation,
     arguments: &mut Value,
@@ -42,9 +42,21 @@ pub(super) fn spread_limit(
     let Value::Object(arguments) = arguments else {
         return;
     };
-    let maximum = input_schema(operation).pointer("/properties/limit/maximum");
-    let maximum = maximum.and_then(Value::as_u64);
+    let bound = |name: &str| {
+        let schema = input_schema(operation).pointer("/properties/limit")?;
+        schema.get(name).and_then(Value::as_u64)
+    };
+    let maximum = bound("maximum");
     let limit = arguments.get("limit").and_then(whole_number);
+    // Entries to skip may be more than the first page has.
+    let size = limit.or_else(|| bound("default"));
+    if let (Some(size), true) = (size, is_paged(operation))
+        && options.offset() > 0
+        && !options.all()
+    {
+        arguments.shift_remove("limit");
+        return options.read_all(size);
+    }
     if let (Some(limit), Some(maximum), true) = (limit, maximum, is_paged(operation))
         && limit > maximum
     {

@@ -86,7 +86,9 @@ impl Purchase {
         let reader = operations::all()
             .iter()
             .find(|operation| operation.behavior.contents.is_some())?;
-        let is_address = |check: &&ArgumentCheck| matches!(check, ArgumentCheck::WebAddress { .. });
+        let is_address = |check: &&ArgumentCheck| {
+            matches!(check, ArgumentCheck::WebAddress { or_id: false, .. })
+        };
         let addresses = reader.behavior.checks.iter().find(is_address)?.argument()?;
         let mut arguments = Map::from_iter([(addresses.to_owned(), json!(urls))]);
         for (path, value) in contents {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{discovery, path};
-use crate::operations::validation::values_at;
+use crate::operations::validation::{self, values_at};
 use crate::render::ContentLevel;
 use exa_mcp_model::{ArgumentMapping, NamedToolPlan};
 
@@ -104,11 +104,13 @@ pub(super) fn rewrite_query(
     let mut query = query;
     if plan.category_in_query
         && let Some((rest, category)) = take_category(&query, categories)
+        // Beside another category, the words of the query are meant for the search.
+        && arguments
+            .get("category")
+            .is_none_or(|given| given.is_null() || *given == *category)
     {
         query = rest;
-        arguments
-            .entry("category")
-            .or_insert(Value::String(category));
+        arguments.insert("category".to_owned(), Value::String(category));
     }
     if let Some(suffix) = &plan.suffix {
         query = format!("{} {suffix}", query.trim_end());
@@ -135,9 +137,11 @@ fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
     let after = query
         .get(start + PREFIX.len()..)?
         .trim_start_matches(['"', '\'', ' ']);
-    let mut known: Vec<&str> = categories.to_vec();
-    known.sort_by_key(|category| std::cmp::Reverse(category.len()));
-    let category = known.into_iter().find(|category| {
+    let mut known = validation::value_synonyms(categories);
+    let own = categories.iter().map(|category| (*category, *category));
+    known.extend(own);
+    known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+    let (category, meant) = known.into_iter().find(|(category, _)| {
         let head = after.get(..category.len());
         let next = after
             .get(category.len()..)
@@ -151,7 +155,7 @@ fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
         .chain(rest.split_whitespace())
         .collect();
     // A query that consists of a category only stays unchanged.
-    (!words.is_empty()).then(|| (words.join(" "), category.to_owned()))
+    (!words.is_empty()).then(|| (words.join(" "), meant.to_owned()))
 }
 
 #[cfg(test)]
@@ -229,14 +233,23 @@ mod tests {
     }
 
     #[test]
+    fn keeps_a_category_in_the_query_beside_another_one() {
+        let given = json!({"query": "category:news fusion", "category": "people"});
+        let mut arguments = given.as_object().unwrap().clone();
+        rewrite_query(&plan(), &mut arguments, &["news", "people"]);
+        assert_eq!(arguments["query"], "category:news fusion company");
+        assert_eq!(arguments["category"], "people");
+    }
+
+    #[test]
     fn moves_a_category_from_the_query_into_an_argument() {
-        let categories = ["news", "research paper", "personal site"];
+        let categories = ["news", "publication", "personal site"];
         let cases = [
             ("category:news fusion", "fusion company", Some("news")),
             (
                 "fusion category:research paper 2026",
                 "fusion 2026 company",
-                Some("research paper"),
+                Some("publication"),
             ),
             (
                 "fusion Category:\"personal site\"",
@@ -249,6 +262,11 @@ mod tests {
                 None,
             ),
             ("category:news", "category:news company", None),
+            (
+                "category:paper qubits",
+                "qubits company",
+                Some("publication"),
+            ),
             (
                 "what does subcategory:news mean",
                 "what does subcategory:news mean company",

@@ -180,6 +180,12 @@ impl Options {
         self.flag("all")
     }
 
+    /// Returns how many results are skipped.
+    pub(super) fn offset(&self) -> usize {
+        let offset = self.0.get("offset").and_then(Value::as_u64);
+        offset.map_or(0, |offset| usize::try_from(offset).unwrap_or(usize::MAX))
+    }
+
     /// Requests all pages of a list, but at most so many entries.
     pub(super) fn read_all(&mut self, limit: u64) {
         self.0.insert("all".to_owned(), json!(true));
@@ -194,7 +200,7 @@ impl Options {
             return None;
         }
         let number = |value: Option<&Value>| usize::try_from(value?.as_u64()?).ok();
-        let offset = number(self.0.get("offset")).unwrap_or(0);
+        let offset = self.offset();
         let limit = number(self.0.get("limit")).map(|limit| limit.saturating_add(offset));
         let filter = self.filters().and_then(|all| number(all.get("maxResults")));
         limit.into_iter().chain(filter).min()

@@ -339,6 +339,14 @@ fn named_call(
     if request.options.reads_cache() {
         return Ok(request.into());
     }
+    // A page of the tool is one of the operation.
+    let mut given = Value::Object(arguments);
+    adjustments::spread_limit(
+        main,
+        &mut given,
+        &mut request.options,
+        &mut request.corrections,
+    );
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     // Arguments unknown to the tool may be arguments of the operation.
     let closed = named::own_enums(plan, tool.schema(), operations::input_schema(main));
@@ -346,7 +354,7 @@ fn named_call(
         .with_open_values(&closed)
         .with_extra_names(&names)
         .with_example(&plan.example);
-    let checked = validation::validate(&subject, arguments.into()).map_err(|error| {
+    let checked = validation::validate(&subject, given).map_err(|error| {
         let error = request.options.add_problems(error);
         ToolError::invalid(tool.name(), error)
     })?;

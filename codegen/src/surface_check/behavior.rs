@@ -123,7 +123,7 @@ fn check_problem(check: &ArgumentCheck, operation: &Operation) -> Option<String>
             ..
         } => expect(argument, json!("text"), "text").or_else(|| duration_problem(at_least, units)),
         ArgumentCheck::Count { argument } => expect(argument, json!(1), "number"),
-        ArgumentCheck::WebAddress { argument } => expect(argument, json!("text"), "text"),
+        ArgumentCheck::WebAddress { argument, .. } => expect(argument, json!("text"), "text"),
         ArgumentCheck::ImportContent => fields("", &["size", "count"]),
     }
 }

@@ -225,7 +225,7 @@ fn kinds_text(property: &Value, root: &Value) -> Option<String> {
 }
 
 /// The longest list of values in a signature, in characters.
-const MAX_VALUES: usize = 64;
+const MAX_VALUES: usize = 50;
 
 /// Returns the values of an enum, or `=date` for a date.
 fn enum_text(property: &Value) -> Option<String> {

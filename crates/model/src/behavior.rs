@@ -130,6 +130,9 @@ pub enum ArgumentCheck {
     WebAddress {
         /// The path of the text.
         argument: String,
+        /// Anything that is not an address is accepted: it may be an id.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        or_id: bool,
     },
 }
 
@@ -141,7 +144,7 @@ impl ArgumentCheck {
             | Self::Schedule { argument }
             | Self::Duration { argument, .. }
             | Self::Count { argument }
-            | Self::WebAddress { argument } => argument,
+            | Self::WebAddress { argument, .. } => argument,
             Self::ImportContent => return None,
         };
         let first = path.split(['.', '[']).next()?;

@@ -70,8 +70,10 @@ impl From<ToolOutcome> for TaskEnd {
     fn from(outcome: ToolOutcome) -> Self {
         let end = outcome.job_end().map(|end| end.message.clone());
         let content = outcome.into_content(&[]);
-        let first = || content.text.lines().next().unwrap_or("failed").to_owned();
-        let failure = content.is_error.then(|| end.clone().unwrap_or_else(first));
+        let failure = content.is_error.then(|| {
+            let first = || error_message(&content.text);
+            end.clone().unwrap_or_else(first)
+        });
         let result = serde_json::to_value(McpVersion::new(None).call_result(content));
         let result = match result {
             Ok(Value::Object(result)) => result,
@@ -252,6 +254,28 @@ impl<T: Tools> TaskRun<T> {
         };
         tasks.unregister(id);
         ended
+    }
+}
+
+/// Returns what the server itself says first in the text of an error, which may be JSON.
+fn error_message(text: &str) -> String {
+    let first = || text.lines().next().unwrap_or("failed").to_owned();
+    let Ok(Value::Object(whole)) = serde_json::from_str::<Value>(text) else {
+        return first();
+    };
+    let field = |name: &str| whole.get("error")?.get(name);
+    let own = |name: &str| field(name).and_then(Value::as_str);
+    let quoted = field("untrusted").and_then(Value::as_array);
+    let is_quoted = quoted.is_some_and(|names| names.iter().any(|name| name == "message"));
+    match (own("message"), own("operation")) {
+        (Some(message), _) if !is_quoted => message.to_owned(),
+        (_, Some(operation)) => {
+            let advice = own("whatToDo").unwrap_or_default();
+            format!("{operation} failed. {advice}")
+                .trim_end()
+                .to_owned()
+        }
+        _ => "failed".to_owned(),
     }
 }
 

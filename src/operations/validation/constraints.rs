@@ -68,13 +68,20 @@ pub(super) fn invalid_url(value: &Value) -> String {
 
 /// Suggests a URL if only the scheme is missing.
 fn suggest_scheme(value: &Value) -> String {
-    let text = value.as_str().unwrap_or_default();
-    let whole = format!("https://{text}");
-    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plausible = host.contains('.') && !text.contains("://") && messages::is_web_url(&whole);
-    if is_plausible {
-        format!("; did you mean `{}`?", messages::short(&whole))
-    } else {
-        String::new()
+    match with_scheme(value.as_str().unwrap_or_default()) {
+        Some(whole) => format!("; did you mean `{}`?", messages::short(&whole)),
+        None => String::new(),
     }
+}
+
+/// Returns the URL for a text that lacks only the scheme.
+pub(super) fn with_scheme(text: &str) -> Option<String> {
+    let whole = format!("https://{}", text.trim());
+    let host = text
+        .trim()
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
+    let is_host = host.contains('.') && !host.contains('@');
+    (is_host && !text.contains("://") && messages::is_web_url(&whole)).then_some(whole)
 }

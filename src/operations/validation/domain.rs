@@ -14,6 +14,20 @@ const MAX_OPTIONS: usize = 150;
 const CONTENTS: [&str; 2] = ["csvContent", "filePath"];
 const COUNTED: [&str; 2] = ["size", "count"];
 
+/// Schemes of addresses that have no authority.
+const OPAQUE_SCHEMES: [&str; 4] = ["javascript", "data", "file", "mailto"];
+
+/// Returns whether a text is an address rather than an id.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme.trim());
+    let is_opaque = |scheme: &str| {
+        OPAQUE_SCHEMES
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(scheme))
+    };
+    text.contains("://") || scheme.is_some_and(is_opaque)
+}
+
 /// Applies `checks`. Corrects the case of time zones and the units of durations.
 pub(super) fn apply(
     checks: &[ArgumentCheck],
@@ -96,9 +110,9 @@ impl DomainChecker<'_> {
                     self.content(arguments);
                 }
             }
-            ArgumentCheck::WebAddress { argument } => {
+            ArgumentCheck::WebAddress { argument, or_id } => {
                 for_each_value(arguments, argument, top, &mut |value, path| {
-                    self.url(value, path);
+                    self.url(value, path, *or_id);
                 })
             }
         }
@@ -235,8 +249,9 @@ impl DomainChecker<'_> {
         }
     }
 
-    fn url(&mut self, value: &Value, path: &ArgumentPath) {
-        if value.as_str().is_some_and(|url| !messages::is_web_url(url)) {
+    fn url(&mut self, value: &Value, path: &ArgumentPath, or_id: bool) {
+        let is_accepted = |text: &str| messages::is_web_url(text) || or_id && !has_scheme(text);
+        if value.as_str().is_some_and(|text| !is_accepted(text)) {
             self.add(path, &super::constraints::invalid_url(value));
         }
     }

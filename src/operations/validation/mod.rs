@@ -36,6 +36,7 @@ pub use input_schema::InputSchema;
 pub use missing::form_field;
 pub use open_values::values_at;
 pub use shape::{ArgumentShape, shape_at};
+pub(crate) use synonyms::of_values as value_synonyms;
 
 pub(super) use cron::runs as cron_runs;
 pub(super) use duration::minutes;

@@ -84,7 +84,12 @@ pub(super) fn aliases(
             // A required argument comes first; a name that is handled elsewhere can only stand for one of those.
             let others = known.iter().chain(spec.extra_names).filter(|_| !is_extra);
             let names = required.iter().chain(others).copied();
-            synonyms::meant(alias, names, |name| !map.contains_key(name)).filter(|_| !is_known)
+            let is_given = |name: &str| map.contains_key(name);
+            // A second name for an argument that is given is not meant for another argument.
+            let given = known.iter().copied().filter(|name| is_given(name));
+            let second = synonyms::meant(alias, given, |_| !is_extra);
+            let free = || synonyms::meant(alias, names, |name| !is_given(name));
+            second.or_else(free).filter(|_| !is_known)
         });
         let Some(name) = name else {
             continue;

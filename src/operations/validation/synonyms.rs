@@ -89,6 +89,59 @@ const GROUPS: [&[&str]; 9] = [
     ],
 ];
 
+/// Values with the same meaning, which differ between operations and versions of the API.
+const VALUES: [&[&str]; 5] = [
+    &[
+        "publication",
+        "research_paper",
+        "research paper",
+        "paper",
+        "papers",
+        "academic paper",
+        "scientific paper",
+    ],
+    &[
+        "people",
+        "person",
+        "profile",
+        "linkedin profile",
+        "linkedin",
+    ],
+    &[
+        "company",
+        "companies",
+        "organization",
+        "business",
+        "startup",
+    ],
+    &["news", "news article", "news articles"],
+    // Former kinds of search, between which `auto` chose.
+    &["auto", "neural", "keyword"],
+];
+
+/// Returns the listed value that another one stands for.
+pub(super) fn meant_value<'n>(
+    given: &str,
+    mut listed: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let wanted = names::normalize(given);
+    let is_same = |other: &&str| names::normalize(other) == wanted;
+    let group = VALUES.iter().find(|group| group.iter().any(is_same))?;
+    listed.find(|value| group.contains(value))
+}
+
+/// Returns other words for the listed values, each with its value.
+pub(crate) fn of_values<'n>(listed: &[&'n str]) -> Vec<(&'static str, &'n str)> {
+    let others = VALUES.iter().filter_map(|group| {
+        let value = listed.iter().find(|value| group.contains(value))?;
+        Some(group.iter().map(move |other| (*other, *value)))
+    });
+    others
+        .flatten()
+        .filter(|(other, _)| !listed.contains(other))
+        .collect()
+}
+
 /// Returns the argument that another name stands for: one of `names` that `is_free` accepts, in the order of `names`.
 pub(super) fn meant<'n>(
     given: &str,
@@ -104,6 +157,23 @@ pub(super) fn meant<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finds_the_value_of_the_operation() {
+        let categories = ["company", "publication", "news", "people"];
+        let find = |given: &str| meant_value(given, categories.into_iter());
+        assert_eq!(find("research paper"), Some("publication"));
+        assert_eq!(find("Person"), Some("people"));
+        assert_eq!(find("sports"), None);
+        let kinds = ["instant", "fast", "auto", "deep"];
+        assert_eq!(meant_value("neural", kinds.into_iter()), Some("auto"));
+        assert_eq!(
+            meant_value("people", ["person"].into_iter()),
+            Some("person")
+        );
+        assert!(of_values(&categories).contains(&("linkedin profile", "people")));
+        assert_eq!(of_values(&["fast", "deep"]), []);
+    }
 
     #[test]
     fn finds_the_argument_of_the_operation() {

@@ -16,7 +16,7 @@ const BRACKETS: [char; 3] = ['<', '＜', '﹤'];
 /// contain the closing tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
-    // Six digits take two tokens.
+    // Three digits are one token. Whoever guesses them still cannot write the tag: texts are neutralized.
     number: u32,
 }
 
@@ -25,7 +25,7 @@ impl Fence {
     #[must_use]
     pub fn new() -> Self {
         Fence {
-            number: fastrand::u32(100_000..1_000_000),
+            number: fastrand::u32(100..1_000),
         }
     }
 

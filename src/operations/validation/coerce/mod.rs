@@ -131,7 +131,7 @@ impl<'b> Coercer<'b> {
 
     fn repair(&mut self, node: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
         let coerced = if node.accepts(value) {
-            value::spelling(node, value)
+            value::spelling(node, value, is_end(path))
         } else {
             let entry_fits = |entry: &Value| {
                 node.items()
@@ -251,6 +251,13 @@ impl<'b> Coercer<'b> {
     }
 }
 
+/// Returns whether an argument is the end of a period, which includes its last day.
+fn is_end(path: &ArgumentPath) -> bool {
+    let path = path.to_string();
+    let name = path.rsplit('.').next().unwrap_or_default();
+    name.starts_with("end")
+}
+
 /// Returns the path of `name` in the only property that declares it.
 fn nested_path(node: &Node<'_>, known: &[&str], name: &str) -> Option<String> {
     let mut paths = known.iter().filter_map(|outer| {
@@ -268,7 +275,7 @@ fn tagged<'n, 's>(branches: &'n [Node<'s>], map: &Map<String, Value>) -> Option<
     branches.iter().find(|branch| {
         branch.property(tag).is_some_and(|property| {
             let choices = property.choices();
-            choices.contains(&given) || value::spelling(&property, given).is_some()
+            choices.contains(&given) || value::spelling(&property, given, false).is_some()
         })
     })
 }

@@ -6,6 +6,7 @@ use super::super::input_schema;
 use super::super::messages::{self, ArgumentPath, short};
 use super::super::names;
 use super::super::schema::Node;
+use super::super::synonyms;
 
 /// A corrected value.
 pub(super) struct Coerced {
@@ -40,11 +41,12 @@ fn exact_integer(float: f64) -> Option<Value> {
     exact.then(|| Value::from(float as i64))
 }
 
-/// Returns the enum value or the date-time that a string was meant to be.
-pub(super) fn spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
+/// Returns the enum value or the date-time that a string was meant to be. `is_end` is whether a date stands for its end.
+pub(super) fn spelling(node: &Node<'_>, value: &Value, is_end: bool) -> Option<Coerced> {
     let text = value.as_str()?;
     let mut choices = node.choices();
-    if choices.is_empty() {
+    let is_closed = !choices.is_empty();
+    if !is_closed {
         // The listed values of a union that also accepts other texts.
         choices = node.branches().iter().flat_map(Node::choices).collect();
     }
@@ -53,17 +55,18 @@ pub(super) fn spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
             return None;
         }
         let listed = choices.iter().filter_map(|choice| choice.as_str());
-        let meant = names::variant(text, listed)?;
+        let other = || synonyms::meant_value(text, listed.clone()).filter(|_| is_closed);
+        let meant = names::variant(text, listed.clone()).or_else(other)?;
         return Coerced::read(text, meant.into());
     }
     if node.keyword("format").is_some_and(|it| it == "date-time") {
-        return date_time(text).and_then(|right| Coerced::read(text, right.into()));
+        return date_time(text, is_end).and_then(|right| Coerced::read(text, right.into()));
     }
     None
 }
 
-/// Completes a date-time: a date stands for its start, and a time without a zone is in UTC.
-fn date_time(text: &str) -> Option<String> {
+/// Completes a date-time: a date stands for its start or its end, and a time without a zone is in UTC.
+fn date_time(text: &str, is_end: bool) -> Option<String> {
     if input_schema::is_date_time(text) {
         return None;
     }
@@ -72,7 +75,10 @@ fn date_time(text: &str) -> Option<String> {
         text.clone(),
         format!("{text}Z"),
         format!("{text}:00Z"),
-        format!("{text}T00:00:00Z"),
+        format!(
+            "{text}T{}Z",
+            if is_end { "23:59:59.999" } else { "00:00:00" }
+        ),
     ];
     forms
         .into_iter()

@@ -227,6 +227,31 @@ fn nulls_and_dates() {
 }
 
 #[test]
+fn end_of_a_period_includes_its_last_day() {
+    assert_corrected(
+        "search",
+        json!({"query": "x", "endPublishedDate": "2026-06-30"}),
+        json!({"query": "x", "endPublishedDate": "2026-06-30T23:59:59.999Z"}),
+        &["`endPublishedDate`: read \"2026-06-30\" as \"2026-06-30T23:59:59.999Z\""],
+    );
+}
+
+#[test]
+fn other_words_for_listed_values() {
+    assert_corrected(
+        "imports.create",
+        json!({"csvContent": "name\nExa", "entity": {"type": "people"}}),
+        json!({"csvContent": "name\nExa", "entity": {"type": "person"}}),
+        &["`entity.type`: read \"people\" as \"person\""],
+    );
+    // Where the API accepts any text, it is sent.
+    assert_unchanged(
+        "search",
+        json!({"query": "x", "category": "research paper"}),
+    );
+}
+
+#[test]
 fn counts_notes_beyond_the_limit() {
     let domains: Vec<u32> = (0..100).collect();
     let checked = run("search", json!({"query": "x", "includeDomains": domains})).unwrap();

@@ -185,7 +185,21 @@ fn counts_and_urls() {
         )],
     );
     // Ids of results have an argument of their own.
-    assert_unchanged("get_contents", json!({"ids": ["some-result-id"]}));
+    for id in ["some-result-id", "https://exa.ai/", "doi:10.1/x"] {
+        assert_unchanged("get_contents", json!({"ids": [id]}));
+    }
+}
+
+#[test]
+fn ids_are_not_addresses_of_other_kinds() {
+    for other in [
+        "ftp://a.example/x",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+    ] {
+        let problems = run("get_contents", json!({"ids": [other]})).unwrap_err();
+        assert_eq!(problems.problems[0].path, "ids[0]", "{other}");
+    }
 }
 
 #[test]

@@ -225,3 +225,26 @@ fn shortens_long_names_and_values() {
     let text = error.unwrap_err().to_string();
     assert!(text.len() < 1_000, "{}", text.len());
 }
+
+/// A second name for an argument that is given is neither dropped nor read as another argument.
+#[test]
+fn second_name_for_an_argument() {
+    for (operation, arguments, path) in [
+        ("answer", json!({"query": "a", "question": "b"}), "query"),
+        ("search", json!({"query": "a", "q": "b"}), "query"),
+        (
+            "get_contents",
+            json!({"urls": ["https://a.example/"], "url": "https://b.example/"}),
+            "urls",
+        ),
+        (
+            "search",
+            json!({"query": "x", "startPublishedDate": "2026-01-01T00:00:00Z", "since": "2025-01-01"}),
+            "startPublishedDate",
+        ),
+    ] {
+        let error = run(operation, arguments).unwrap_err();
+        assert_eq!(error.problems[0].path, path);
+        assert!(error.problems[0].message.contains("but differ"), "{error}");
+    }
+}

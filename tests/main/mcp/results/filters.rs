@@ -82,6 +82,27 @@ fn supported_filters_are_sent_to_exa() {
     }
 }
 
+/// Exa scores some kinds of search only.
+#[test]
+fn minimum_score_without_scores_removes_nothing() {
+    let page = |number: usize| json!({"id": "x", "url": format!("https://a.example/{number}"), "title": "T"});
+    let pages: Vec<Value> = (0..3).map(page).collect();
+    let mut fixture = Fixture::with_response(&json!({"results": pages}));
+    let (text, structured) = fixture
+        .search(json!({"filters": {"minScore": 0.8, "maxResults": 2}}))
+        .into_parts();
+    assert_eq!(titles(&structured).len(), 2);
+    assert_eq!(
+        structured["metadata"]["warnings"],
+        json!(["minScore is not applied: no result has a score"])
+    );
+    assert!(text.contains("Warning: minScore is not applied"), "{text}");
+    assert_eq!(
+        structured["metadata"]["filters"]["appliedHere"],
+        json!([{"filter": "maxResults", "dropped": 1}])
+    );
+}
+
 #[test]
 fn unsupported_filters_are_applied_locally() {
     for (filters, left, fallen) in [

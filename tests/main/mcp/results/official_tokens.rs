@@ -93,3 +93,98 @@ fn searches_cost_no_more_than_the_official_ones() {
         }
     }
 }
+
+fn page_to_read(number: usize) -> Value {
+    let mut page = page(number);
+    let fields = page.as_object_mut().expect("a page");
+    fields.retain(|name, _| !["highlights", "score"].contains(&name.as_str()));
+    page["text"] = json!("The installers measure every room.");
+    page
+}
+
+/// Pages without an author or with Markdown cost a few tokens more, so the layout of prose is measured.
+#[test]
+fn reading_pages_costs_no_more_than_official_reading() {
+    let count = |text: &str| bpe_openai::o200k_base().count(text);
+    let labels = [
+        ("# ", "title"),
+        ("URL: ", "url"),
+        ("Published: ", "publishedDate"),
+        ("Author: ", "author"),
+    ];
+    for (size, has_failure) in [(2, false), (3, false), (5, false), (2, true), (3, true)] {
+        let pages: Vec<Value> = (0..size)
+            .map(|number| {
+                let mut page = page_to_read(number);
+                page["publishedDate"] = json!(format!("2026-03-{:02}", number + 1));
+                page["text"] = json!(
+                    "The installers measure every room.\n\nThen they choose a unit. "
+                        .repeat(40)
+                        .trim()
+                );
+                page
+            })
+            .collect();
+        let mut official: Vec<String> = pages
+            .iter()
+            .map(|page| {
+                let text = |name: &str| page[name].as_str().expect("a text").to_owned();
+                let head = labels.map(|(label, name)| format!("{label}{}\n", text(name)));
+                format!("{}\n{}\n\n", head.concat(), text("text"))
+            })
+            .collect();
+        let mut statuses: Vec<Value> = pages
+            .iter()
+            .map(|page| json!({"id": page["url"], "status": "success", "source": "cached"}))
+            .collect();
+        if has_failure {
+            let gone = "https://gone.example.com/page";
+            official.push(format!("Error fetching {gone}: CRAWL_NOT_FOUND"));
+            statuses
+                .push(json!({"id": gone, "status": "error", "error": {"tag": "CRAWL_NOT_FOUND"}}));
+        }
+        let body = json!({"results": pages, "statuses": statuses, "costDollars": {"total": 0.003}, "requestId": "b594"});
+        let mut fixture = Fixture::with_tools("classic", &body);
+        let urls: Vec<&Value> = statuses.iter().map(|status| &status["id"]).collect();
+        let own = fixture
+            .server
+            .call_raw("web_fetch_exa", json!({"urls": urls}))
+            .text;
+        for page in &pages {
+            for name in ["title", "url", "author", "publishedDate", "text"] {
+                assert!(
+                    own.contains(page[name].as_str().expect("a text")),
+                    "{name}: {own}"
+                );
+            }
+        }
+        assert!(
+            own.starts_with("<untrusted id=") && own.contains("</untrusted id="),
+            "{own}"
+        );
+        assert_eq!(own.contains("CRAWL_NOT_FOUND"), has_failure);
+        let (mine, theirs) = (count(&own), count(&official.join("\n")));
+        assert!(
+            mine <= theirs,
+            "{size}, {has_failure}: {mine} > {theirs}: {own}"
+        );
+    }
+}
+
+/// What a caller does not expect is said before the pages.
+#[test]
+fn reading_pages_says_what_is_remarkable() {
+    let pages = |cost: f64| json!({"results": [page_to_read(0)], "statuses": [], "costDollars": {"total": cost}});
+    let call = json!({"urls": ["https://site0.example.com/"]});
+    let mut fixture = Fixture::with_tools("classic", &pages(0.001));
+    let first = fixture.server.call_raw("web_fetch_exa", call.clone()).text;
+    assert!(first.starts_with("<untrusted id="), "{first}");
+    let again = fixture.server.call_raw("web_fetch_exa", call.clone()).text;
+    assert!(
+        again.starts_with("get_contents: 1 result · $0 · from the cache"),
+        "{again}"
+    );
+    let mut fixture = Fixture::with_tools("classic", &pages(0.02));
+    let dear = fixture.server.call_raw("web_fetch_exa", call).text;
+    assert!(dear.starts_with("get_contents: 1 result · $0.02"), "{dear}");
+}

@@ -395,6 +395,40 @@ fn page_that_is_not_the_last_says_so() {
     assert!(text.starts_with("websets.list: 1 result"), "{text}");
 }
 
+/// Entries to skip may be on earlier pages.
+#[test]
+fn offset_beyond_the_page_reads_on() {
+    let script = |request: &RecordedRequest, _| {
+        let start = cursor_of(request).unwrap_or(0);
+        let pairs = request.query();
+        let limit = pairs.iter().find(|(name, _)| name == "limit");
+        let size = limit.and_then(|(_, limit)| limit.parse().ok());
+        Response::json(200, &page(start, 50, size.unwrap_or(25)))
+    };
+    let mut fixture = Fixture::with(Recorder::start(script), &[], &[]);
+    for (args, offset, shown) in [
+        (json!({"limit": 5}), 5, 5..10),
+        (json!({"limit": 10}), 45, 45..50),
+        (json!({}), 30, 30..50),
+    ] {
+        let (text, structured) = fixture
+            .call_operation("websets.list", args, json!({"offset": offset}))
+            .into_parts();
+        let wanted: Vec<String> = shown.map(|number| format!("x{number}")).collect();
+        assert_eq!(ids(&structured), wanted, "{text}");
+    }
+}
+
+/// The same through a tool with a schema of its own.
+#[test]
+fn large_limit_of_a_named_tool_reads_several_pages() {
+    let recorder = Recorder::start(|request, _| long_entries(request));
+    let mut fixture = Fixture::with(recorder, &["--tools", "legacy"], &[]);
+    let call = json!({"limit": 150, "output_format": "json", "max_tokens": 1_000_000});
+    let structured = fixture.server.call_raw("list_websets", call).envelope();
+    assert_eq!(ids(&structured), numbered(150));
+}
+
 /// A limit above the size of a page reads several pages.
 #[test]
 fn large_limit_reads_several_pages() {

@@ -47,8 +47,8 @@ pub(super) fn normalized_text(outcome: Outcome, extension: &str) -> String {
     };
     match text.split_once("<untrusted id=").map(|(_, rest)| rest) {
         Some(rest) => {
-            let number = rest.get(..6).expect("six digits").to_owned();
-            text.replace(&format!("untrusted id={number}"), "untrusted id=000000")
+            let (number, _) = rest.split_once('>').expect("the end of a tag");
+            text.replace(&format!("untrusted id={number}"), "untrusted id=000")
         }
         None => text,
     }
