@@ -216,7 +216,9 @@ fn body(header: &Header<'_>, is_numbered: bool) -> String {
         OutputFormat::Csv => csv::push_rows(&mut body, &fitted.shown),
         OutputFormat::Table => csv::push_table(&mut body, &fitted.shown),
         // JSON documents are written elsewhere.
-        OutputFormat::Markdown | OutputFormat::Json => push_markdown(&mut body, header, is_numbered),
+        OutputFormat::Markdown | OutputFormat::Json => {
+            push_markdown(&mut body, header, is_numbered)
+        }
     }
     body
 }
