@@ -71,6 +71,7 @@ fn check_plan(plan: &mut CommandPlan, model: &Model, report: &mut Report<'_>) ->
     for arguments in [&mut plan.arguments, &mut plan.flags] {
         arguments.retain_mut(|argument| check_argument(argument, operation, model, report));
     }
+    omit_repeated_names(plan, report);
     if let Some(missing) = unfilled(operation, plan) {
         report.omit(format!(
             "`{}` requires `{missing}`, which the command never sends; command omitted",
@@ -80,6 +81,31 @@ fn check_plan(plan: &mut CommandPlan, model: &Model, report: &mut Report<'_>) ->
     }
     check_response(plan, operation, report);
     true
+}
+
+/// Omits flags and short forms that a command has already: its parser would reject the second one.
+fn omit_repeated_names(plan: &mut CommandPlan, report: &mut Report<'_>) {
+    let mut names = BTreeSet::new();
+    let mut letters = BTreeSet::new();
+    for arguments in [&mut plan.arguments, &mut plan.flags] {
+        arguments.retain_mut(|argument| {
+            let name = &argument.name;
+            if !names.insert(name.clone()) {
+                report.omit(format!("a second argument is called `{name}`; omitted"));
+                return false;
+            }
+            argument.short.take_if(|letter| {
+                let repeated = !letters.insert(*letter);
+                if repeated {
+                    let message =
+                        format!("`{name}` is not the first with the short form `{letter}`");
+                    report.omit(format!("{message}; short form omitted"));
+                }
+                repeated
+            });
+            true
+        });
+    }
 }
 
 /// Reports a problem. Returns whether there is none.

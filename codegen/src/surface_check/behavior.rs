@@ -1,11 +1,13 @@
 //! Checks the behavior of one operation.
 
-use exa_mcp_model::{ArgumentCheck, ExampleCall, OperationBehavior, StreamResumption};
+use exa_mcp_model::{
+    ArgumentCheck, DefaultContents, ExampleCall, OperationBehavior, StreamResumption,
+};
 use serde_json::{Value, json};
 
 use super::hints::Vocabulary;
 use super::places::{Place, locate};
-use super::{Catalog, Report, long_running, misfit};
+use super::{Catalog, Report, long_running, misfit, value_problem};
 use crate::model::Operation;
 
 /// The units that a duration may have.
@@ -48,6 +50,9 @@ pub(super) fn check(
         }
         problem.is_none()
     });
+    if let Some(contents) = &mut behavior.contents {
+        check_contents(contents, operation, report);
+    }
     behavior.stream.take_if(|stream| {
         let problem = missing_argument(operation, stream.argument());
         if let Some(problem) = &problem {
@@ -62,6 +67,31 @@ pub(super) fn check(
         behavior.probe = false;
     }
     check_operations(behavior, operation, catalog, report);
+}
+
+/// Removes arguments of the default content that do not exist, and values that do not fit.
+fn check_contents(contents: &mut DefaultContents, operation: &Operation, report: &mut Report<'_>) {
+    contents.unless.retain(|name| {
+        let problem = missing_argument(operation, name);
+        if let Some(problem) = &problem {
+            report.omit(format!("{problem}; omitted from `unless`"));
+        }
+        problem.is_none()
+    });
+    let levels = [
+        &mut contents.summary,
+        &mut contents.standard,
+        &mut contents.full,
+    ];
+    for level in levels {
+        level.retain(|path, value| {
+            let problem = value_problem(&operation.input_schema, "the operation", path, value);
+            if let Some(problem) = &problem {
+                report.omit(format!("{problem}; default content omitted"));
+            }
+            problem.is_none()
+        });
+    }
 }
 
 fn missing_argument(operation: &Operation, name: &str) -> Option<String> {

@@ -67,6 +67,7 @@ pub(super) fn check(
         report.omit(format!("no final state is left; {MARKER}"));
         return None;
     }
+    check_failure(&mut marker, report);
     marker.unless.take_if(|field| {
         let missing = !has_property(&operation.output_schema, field);
         if missing {
@@ -174,6 +175,20 @@ fn check_states(
             ));
         }
     }
+}
+
+/// Removes failed states that are not final. Reasons are looked for where responses may have them, declared or not.
+fn check_failure(marker: &mut LongRunning, report: &mut Report<'_>) {
+    let final_states = &marker.final_states;
+    marker.failed_states.retain(|state| {
+        let known = final_states.contains(state);
+        if !known {
+            report.omit(format!(
+                "`{state}` is not a final state; failed state omitted"
+            ));
+        }
+        known
+    });
 }
 
 /// Returns why jobs cannot be found in a list, if so.

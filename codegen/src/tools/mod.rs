@@ -98,6 +98,7 @@ pub fn build(
     let defined: Vec<String> = registry.tools.keys().cloned().collect();
     add_operation_tools(definitions, model, &mut registry, findings);
     sets::add_sets(definitions, &defined, model, &mut registry, findings);
+    sets::check_exceptions(&definitions.options, &registry, findings);
     registry
 }
 

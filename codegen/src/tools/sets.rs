@@ -70,3 +70,19 @@ pub(super) fn check_options(options: &[OutputOption], findings: &mut Findings) {
         }
     }
 }
+
+/// Reports tools that an output option excepts and that do not exist.
+pub(super) fn check_exceptions(
+    options: &[OutputOption],
+    registry: &ToolRegistry,
+    findings: &mut Findings,
+) {
+    for option in options {
+        let mut report = Report::new(findings, format!("option {}", option.name));
+        for name in &option.except {
+            if !registry.tools.contains_key(name) {
+                report.omit(format!("it excepts `{name}`, which is not a tool; ignored"));
+            }
+        }
+    }
+}

@@ -19,6 +19,9 @@ fn commands_without_their_operation_are_left_out() {
         plan(surface, "search")["columns"][0]["paths"] = json!(["noSuchField"]);
         plan(surface, "fetch")["defaults"][0]["value"] = json!({"maxCharacters": "many"});
         plan(surface, "websets show")["arguments"] = json!([]);
+        plan(surface, "search")["flags"][1]["short"] = json!("t");
+        plan(surface, "search")["flags"][2]["short"] = json!("t");
+        plan(surface, "search")["flags"][4]["name"] = json!("query");
         surface["commands"]["account"] = json!("no.account");
         surface["commands"]["batch"]["remote"]["results"] = json!("noSuchResults");
         surface["commands"]["groups"]["empty"] = json!("Nothing");
@@ -31,6 +34,8 @@ fn commands_without_their_operation_are_left_out() {
         "command search: `search` has no argument `noSuchArgument`",
         "command search: no response has the column `Title`",
         "default omitted",
+        "command search: `category` is not the first with the short form `t`",
+        "command search: a second argument is called `query`",
         "command websets show: `websets.get` requires `websetId`, which the command never sends",
         "`no.account` no longer exists; `account` omitted",
         "no response has `noSuchResults`; remote batches omitted",

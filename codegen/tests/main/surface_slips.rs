@@ -686,6 +686,35 @@ const SLIPS: &[Slip] = &[
             json!("xml"),
         );
     }),
+    slip(
+        "option filters",
+        "it excepts `web_fetch`, which is not",
+        |s| {
+            push(
+                &mut tool(s, "options", "filters")["except"],
+                json!("web_fetch"),
+            );
+        },
+    ),
+    slip(SEARCHES, "`done` is not a final state; failed", |s| {
+        push(
+            &mut entry(s, SEARCHES)["longRunning"]["failed"],
+            json!("done"),
+        );
+    }),
+    slip(
+        "entry POST /contents",
+        "`texts`; omitted from `unless`",
+        |s| {
+            push(
+                &mut entry(s, "POST /contents")["contents"]["unless"],
+                json!("texts"),
+            );
+        },
+    ),
+    slip("entry POST /contents", "`4` does not fit `text`", |s| {
+        entry(s, "POST /contents")["contents"]["full"]["text"] = json!(4);
+    }),
     slip("option fields", "a second option", |s| {
         push(
             &mut s["tools"]["options"],
