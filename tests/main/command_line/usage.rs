@@ -49,13 +49,16 @@ fn unknown_commands_and_flags_are_rejected() {
     for arguments in [
         &["no-such-command"][..],
         &["operations", "--yaml"],
-        &["call"],
         &["call", "search", "{}", "{}"],
     ] {
         Program::new(arguments.iter().copied())
             .run()
             .assert_failed(2, &["error"]);
     }
+    // Without an operation, the help says what is missing.
+    Program::new(["call"])
+        .run()
+        .assert_failed(2, &["Usage: exa-mcp-server call"]);
 }
 
 #[test]

@@ -181,7 +181,7 @@ mod commands {
             let mut group = "";
             for code in cell
                 .split('`')
-                .filter(|code| code.trim_matches([',', ' ']) != "")
+                .filter(|code| !code.trim_matches([',', ' ']).is_empty())
             {
                 let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
                 let words: Vec<&str> = code.split(' ').take_while(is_name).collect();
