@@ -205,10 +205,10 @@ mod tests {
         let folder = copy();
         for file in files(&root()).unwrap() {
             let path = folder.path().join(&file.path);
-            fs::write(&path, file.content.replacen("exa", "axe", 1)).unwrap();
+            fs::write(&path, file.content.replacen("exa", "other", 1)).unwrap();
             // The rest of the README is written by hand.
             if file.path == Path::new("README.md") {
-                let link = file.content.replacen("name=exa", "name=axe", 1);
+                let link = file.content.replacen("name=exa", "name=other", 1);
                 fs::write(&path, link).unwrap();
             }
             let expected = format!("out of date: {};", file.path.display());

@@ -86,7 +86,7 @@ mod tests {
     fn the_help_lists_every_command_in_80_columns() {
         let mut command = command();
         let help = command.render_help().to_string();
-        for line in super::EXAMPLES.lines() {
+        for line in super::examples().lines() {
             assert!(line.len() <= 80, "{line}");
         }
         for known in command.get_subcommands() {

@@ -55,6 +55,10 @@ fn unknown_commands_and_flags_are_rejected() {
             .run()
             .assert_failed(2, &["error"]);
     }
+    // Without an operation, the help says what is missing.
+    Program::new(["call"])
+        .run()
+        .assert_failed(2, &["Usage: exa-mcp-server call"]);
 }
 
 #[test]
