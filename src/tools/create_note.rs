@@ -64,7 +64,7 @@ pub(super) async fn run(tools: &ToolExecutor, context: &ToolContext, call: NoteC
 /// Renders the new note as text, structured content and link.
 fn render_note(operation: &str, note: &Note, corrections: &[String]) -> Rendered {
     let (title, uri) = (&note.draft.title, note.uri().to_string());
-    let mut text = format!("Created note {}: {title}", note.id);
+    let mut text = format!("Created note {}: {title}\nRead it at {uri}", note.id);
     for correction in corrections {
         text.push_str(&format!("\nCorrected: {correction}"));
     }
