@@ -1830,7 +1830,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Collect entities from the web in a new webset",
         description: "Creates a webset and starts its search, imports and enrichments in the background; they use credits. Poll websets.get until the status is `idle`, then use items.list. Try the query with websets.preview first.",
         deprecated: false,
-        signature: "websets.create(search{query?, count?, criteria?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
+        signature: "websets.create(search{query, count?, criteria?}?, enrichments[{description, format=text|date|number|options|email|phone|url?, metadata?, options?}]?, externalId?, exclude[{source=import|webset, id}]?, import[{source=import|webset, id, evaluate?}]?, metadata?, title?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
             Argument::body("enrichments", false),

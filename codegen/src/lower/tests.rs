@@ -304,7 +304,7 @@ fn reports_unsupported_constructs_with_their_location() {
             get(
                 "/t",
                 json!({"operationId": "t", "responses": {}, "parameters": [
-                {"name": "f", "in": "query", "style": "matrix", "schema": {"type": "object"}}]}),
+                {"name": "f", "in": "query", "required": true, "style": "matrix", "schema": {"type": "object"}}]}),
             ),
             "#/paths/~1t/get/parameters/0",
             "parameter",

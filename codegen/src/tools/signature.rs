@@ -118,15 +118,21 @@ fn arguments(operation: &Operation, detail: SignatureDetail) -> String {
             .position(|shown| shown.split('.').next() == Some(name))
             .unwrap_or(first.len())
     });
-    // `contents.text` shows the field of an object.
-    let shown_fields = |name: &str| {
+    // `contents.text` shows the field of an object, beside those that it requires.
+    let shown_fields = |name: &str, property: &Value| {
         let fields = first.iter().filter_map(|shown| shown.split_once('.'));
         let fields = fields.filter(|(argument, _)| *argument == name);
-        let fields: Vec<String> = fields.map(|(_, field)| format!("{field}?")).collect();
-        (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(", ")))
+        let required = names(resolve(property, schema).get("required"));
+        let optional = fields.map(|(_, field)| field);
+        let optional = optional.filter(|field| !required.contains(field));
+        let optional: Vec<String> = optional.map(|field| format!("{field}?")).collect();
+        let required = required.iter().map(|field| (*field).to_owned());
+        let texts: Vec<String> = required.chain(optional.iter().cloned()).collect();
+        (!optional.is_empty()).then(|| format!("{{{}}}", texts.join(", ")))
     };
     let fields = |name: &str, property: &Value| {
-        shown_fields(name).unwrap_or_else(|| object_fields(property, schema, detail))
+        let shown = shown_fields(name, property);
+        shown.unwrap_or_else(|| object_fields(property, schema, detail))
     };
     let mut texts: Vec<String> = required
         .iter()

@@ -162,7 +162,7 @@ fn dispatchers_show_a_signature_of_every_current_operation() {
     let websets = signatures(&registry.tools["manage_websets"]);
     for part in [
         "items: delete/get(websetId, itemId) list(websetId",
-        "create(search{query}?, ",
+        "create(search{query, count?, criteria?}?, ",
         "entity{type=company|person|",
     ] {
         assert!(websets.contains(part), "no {part} in {websets}");

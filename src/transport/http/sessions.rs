@@ -50,8 +50,8 @@ const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 /// The idle limit for anonymous sessions while there are many of them.
 const ANONYMOUS_IDLE: Duration = Duration::from_secs(10);
 
-/// The fraction of all sessions that may be idle and anonymous: one fortieth.
-const IDLE_ANONYMOUS_FRACTION: usize = 40;
+/// The fraction of all sessions that may be idle and anonymous: one eightieth.
+const IDLE_ANONYMOUS_FRACTION: usize = 80;
 
 /// After this many closed sessions between two sweeps, the next few sweeps release memory.
 const MANY_CLOSED: usize = 50;
