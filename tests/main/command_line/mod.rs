@@ -11,10 +11,10 @@ mod environment;
 mod errors;
 #[cfg(unix)]
 mod install;
+mod operation_commands;
 mod output;
 mod sdk;
 mod secret_files;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod usage;
-mod words;
