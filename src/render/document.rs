@@ -23,8 +23,7 @@ pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>)
     let fence = Fence::new();
     let is_ordinary = is_ordinary(header, metadata);
     // Whoever names the pages needs no numbers for them.
-    let is_numbered = !is_ordinary || !header.input.envelope.rest.contains_key("statuses");
-    let body = body(header, is_numbered);
+    let body = body(header, !is_ordinary);
     let mut head = String::with_capacity(body.len() + HEADER_CAPACITY);
     if body.is_empty() || !is_ordinary {
         push_header(&mut head, header, metadata);
@@ -60,6 +59,8 @@ fn is_ordinary(header: &Header<'_>, metadata: &Map<String, Value>) -> bool {
     let view = header.view;
     let cost = metadata.get("costDollars").and_then(Value::as_f64);
     let is_plain = view.is_plain && view.format == OutputFormat::Markdown;
+    // Only pages that were named by the caller have statuses.
+    let is_of_pages = header.input.envelope.rest.contains_key("statuses");
     let is_whole = header.fitted.shown.len() == header.input.envelope.results.len();
     let has_remarks = [
         "warnings",
@@ -76,6 +77,7 @@ fn is_ordinary(header: &Header<'_>, metadata: &Map<String, Value>) -> bool {
             .is_some_and(|value| !path::is_empty(value))
     });
     is_plain
+        && is_of_pages
         && is_whole
         && !has_remarks
         && view.level == ContentLevel::Standard

@@ -14,7 +14,7 @@ use crate::support::{DEFAULT_VERSION, HttpServer, HttpSession, eventually, initi
 /// The time in which memory must be released, and how much may remain in use: idle guests keep some sessions, which are
 /// spread over the pages of the allocator.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(30);
-const MEMORY_TOLERANCE: u64 = 70 * 1024;
+const MEMORY_TOLERANCE: u64 = 60 * 1024;
 
 /// Connects from one of the many loopback addresses.
 fn connect_from(server: &HttpServer, last: u8) -> TcpStream {

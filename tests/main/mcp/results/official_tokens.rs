@@ -188,3 +188,18 @@ fn reading_pages_says_what_is_remarkable() {
     let dear = fixture.server.call_raw("web_fetch_exa", call).text;
     assert!(dear.starts_with("get_contents: 1 result · $0.02"), "{dear}");
 }
+
+/// The price is left out for pages only.
+#[test]
+fn answers_say_what_they_cost() {
+    let answer = json!({"answer": "Yes.", "citations": [], "costDollars": {"total": 0.005}});
+    let mut fixture = Fixture::with_tools("classic", &answer);
+    let call = json!({"query": "Is it?"});
+    let text = fixture.server.call_raw("answer_exa", call).text;
+    assert!(text.contains("$0.005"), "{text}");
+    let code = json!({"results": [page_to_read(0)], "costDollars": {"total": 0.005}});
+    let mut fixture = Fixture::with_tools("classic", &code);
+    let call = json!({"query": "rust lifetimes"});
+    let text = fixture.server.call_raw("get_code_context_exa", call).text;
+    assert!(text.contains("$0.005"), "{text}");
+}

@@ -74,10 +74,11 @@ fn check(
     match (outcome.is_error, &outcome.structured) {
         (true, _) => drop(outcome.failure()),
         (false, Some(_)) if outcome.text.starts_with('{') => drop(outcome.envelope()),
-        // Markdown starts with the metadata, unless there is nothing to remark.
+        // Markdown starts with the metadata, except for pages about which there is nothing to remark.
         (false, Some(structured)) => {
             let metadata = &structured["metadata"];
             if outcome.text.starts_with("<untrusted id=") {
+                assert_eq!(metadata["operation"], "get_contents", "{text}");
                 assert_eq!(metadata["returned"], metadata["totalResults"], "{text}");
                 for remarks in ["warnings", "corrections"] {
                     assert_eq!(metadata[remarks], json!([]), "{text}");
