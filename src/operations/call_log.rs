@@ -1,7 +1,7 @@
 //! Log lines and metrics of calls.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -18,8 +18,12 @@ pub(crate) const CALL_LOG: &str = module_path!();
 const SLOW: Duration = Duration::from_secs(10);
 
 /// Waits for a call, and logs once if it is slow.
-pub(super) async fn log_if_slow<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
-    let mut exchange = pin!(exchange);
+///
+/// The call is pinned by the caller, because this future would otherwise have room for it twice.
+pub(super) async fn log_if_slow<T>(
+    operation: &Operation,
+    mut exchange: Pin<&mut impl Future<Output = T>>,
+) -> T {
     match timeout(SLOW, &mut exchange).await {
         Ok(outcome) => outcome,
         Err(_) => {

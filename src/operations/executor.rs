@@ -1,5 +1,6 @@
 //! Executes operations: validates the arguments, chooses a key, sends the request.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -260,7 +261,7 @@ impl OperationExecutor {
                 ..self.clone()
             };
             let call = executor.call_with_key(lease.key(), operation, arguments.clone(), progress);
-            let outcome = log_if_slow(operation, call).await;
+            let outcome = log_if_slow(operation, pin!(call)).await;
             log(operation, &outcome, started.elapsed());
             match &outcome {
                 Ok(_) => self.http.record_health(true),

@@ -1,6 +1,7 @@
 //! Calls with the service key, which is apart from the pool of API keys: nothing else may use it, and these calls may
 //! use nothing else.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use serde_json::{Map, Value};
@@ -42,7 +43,7 @@ impl OperationExecutor {
         let started = Instant::now();
         tracing::debug!(operation = operation.name, "calling");
         let call = self.call_with_key(key, operation, arguments.clone(), progress);
-        let outcome = log_if_slow(operation, call).await;
+        let outcome = log_if_slow(operation, pin!(call)).await;
         log(operation, &outcome, started.elapsed());
         Ok((key.clone(), outcome))
     }

@@ -1,7 +1,7 @@
 //! Streaming calls: reports the response as progress while it arrives.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -78,11 +78,12 @@ impl StreamProgress {
     }
 
     /// Waits for a call and reports its updates meanwhile.
-    pub(super) async fn during<T>(&self, call: impl Future<Output = T>) -> T {
+    ///
+    /// The call is pinned by the caller, because this future would otherwise have room for it twice.
+    pub(super) async fn during<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> T {
         if !self.reporter.is_enabled() {
             return call.await;
         }
-        let mut call = pin!(call);
         let mut ticks = interval(PAUSE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -166,6 +167,8 @@ impl StreamProgress {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+    use std::pin::pin;
+
     use super::*;
     use crate::operations::find;
     use exa_mcp_model::StreamKind;
@@ -214,7 +217,7 @@ mod tests {
                 sleep(Duration::from_millis(pause)).await;
             }
         };
-        progress.during(call).await;
+        progress.during(pin!(call)).await;
         let steps = steps.lock().unwrap();
         steps.clone()
     }

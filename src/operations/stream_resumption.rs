@@ -1,5 +1,6 @@
 //! Resumes a stream that has broken off: the operation that replays its events continues it after the last one.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use exa_mcp_exa_client::{ApiKey, CallError, ExaResponse, ResumePoint, StreamOptions};
@@ -46,7 +47,7 @@ impl OperationExecutor {
                 (outcome, _) => outcome,
             }
         };
-        progress.during(call).await
+        progress.during(pin!(call)).await
     }
 
     /// Resumes a stream after `error` until it is complete. Returns the last error of the stream if that is not possible.

@@ -128,7 +128,8 @@ impl<'a> OperationRunner<'a> {
             }));
         };
         let view = extra_contents::view_of_cached(&self.call.view, &self.call.options, &cached);
-        if let Some(expanded) = self.expand(&cached, &view).await {
+        // Boxed, because every call would have room for this rare one.
+        if let Some(expanded) = Box::pin(self.expand(&cached, &view)).await {
             return expanded;
         }
         self.render_cached(&cached, view, Vec::new()).await

@@ -45,8 +45,10 @@ struct HeldValues {
 }
 
 /// Counts the values of all responses that `work` reads against the memory limit, until `work` ends.
-pub async fn hold_response_memory<F: Future>(work: F) -> F::Output {
-    HELD.scope(RefCell::default(), work).await
+///
+/// Not an `async fn`, whose future would have room for `work` twice.
+pub fn hold_response_memory<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    HELD.scope(RefCell::default(), work)
 }
 
 /// Releases the reservation of the current call, which is about to wait for something else.

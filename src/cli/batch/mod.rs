@@ -4,6 +4,7 @@ mod journal;
 mod line;
 mod output;
 mod remote;
+mod remote_results;
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};

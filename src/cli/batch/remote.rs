@@ -11,6 +11,7 @@ use super::super::call::{self, OutputOptions, Request, RequestOptions, call_fail
 use super::super::output::{self as values, Terminal};
 use super::super::{FAILED, Failure, INTERRUPTED, TIMED_OUT, USAGE, shutdown};
 use super::journal::{Journal, RemoteBatchState};
+use super::remote_results::{self, RemoteResult};
 use super::{BatchLine, BatchOptions, Output, announce, known_result, some_failed};
 use crate::config::Settings;
 use crate::operations::{JobSearchError, OperationExecutor, ProgressReporter, RemoteJob, find};
@@ -306,51 +307,39 @@ impl RemoteRun<'_> {
             let text = format!("{}\nThe batch: {batch}", failure.text);
             Failure { text, ..failure }
         })?;
-        let results = self.assign(pending, &text);
+        // The journal stays open, so that another attempt reads the results of this batch instead of buying them again.
+        let by_id = remote_results::by_id(&text, &self.remote.id).map_err(|problem| {
+            Failure::failed(format!(
+                "the results cannot be read: {problem}\nRun the same command again to read them once more."
+            ))
+        })?;
+        let results = self.assign(pending, by_id);
         self.close_journal()?;
         Ok(results)
     }
 
     /// Assigns the results to their lines, in the same form as those of local calls.
-    fn assign(&self, pending: &[&BatchLine], text: &str) -> BTreeMap<usize, Value> {
-        let parsed = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let mut by_id: HashMap<String, Value> = parsed
-            .filter_map(|result| {
-                let id = result.get(&self.remote.id)?.as_str()?.to_owned();
-                Some((id, result))
-            })
-            .collect();
+    fn assign(
+        &self,
+        pending: &[&BatchLine],
+        mut by_id: HashMap<String, RemoteResult>,
+    ) -> BTreeMap<usize, Value> {
         let results = pending.iter().map(|line| {
             let id = self.ids.get(&line.number);
-            let result = id.and_then(|id| by_id.remove(id)).unwrap_or_default();
-            (line.number, self.line_result(line, &result))
+            let result = id.and_then(|id| by_id.remove(id));
+            let result = result.unwrap_or_else(|| Err(remote_results::MISSING.to_owned()));
+            let result = match (result, &line.call) {
+                (Ok(body), Ok(call)) => {
+                    let result = line.success(call, body);
+                    self.journal.finish(line, &result);
+                    result
+                }
+                (Ok(_), Err(_)) => line.failure(remote_results::MISSING, FAILED),
+                (Err(problem), _) => line.failure(&problem, FAILED),
+            };
+            (line.number, result)
         });
         results.collect()
-    }
-
-    fn line_result(&self, line: &BatchLine, result: &Value) -> Value {
-        let response = result.get("response").filter(|it| !it.is_null());
-        let result = match (response, &line.call) {
-            (Some(response), Ok(call)) => {
-                // The response of a request is beside its status.
-                let body = response.get("body").unwrap_or(response);
-                line.success(call, body.clone())
-            }
-            _ => {
-                let error = result.get("error").cloned().unwrap_or_default();
-                let message = error.get("message").and_then(Value::as_str);
-                let message = match (message, error.is_null()) {
-                    (Some(message), _) => message.to_owned(),
-                    (None, true) => "the batch has no result for this call".to_owned(),
-                    (None, false) => error.to_string(),
-                };
-                return line.failure(&message, FAILED);
-            }
-        };
-        self.journal.finish(line, &result);
-        result
     }
 
     fn record(&self, token: &str, since: u64, job: Option<&RemoteJob>) -> Result<(), Failure> {
