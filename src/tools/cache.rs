@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
-use tokio::sync::broadcast;
+use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use super::ResourceUri;
 use super::expansion::Expansion;
+use super::keyed_locks::KeyedLocks;
 use super::watchers::{ResourceEvent, Watchers};
 use crate::render::{ColumnTitles, ContentLevel, Envelope, RenderInput, Rendered, View};
 use exa_mcp_model::{Identity, ids, lock};
@@ -42,6 +43,8 @@ pub(crate) struct ResultCache {
     additions: broadcast::Sender<Identity>,
     /// Subscribers to changes on this server.
     watchers: Watchers,
+    /// Purchases of more contents, by the ids of their results.
+    purchases: KeyedLocks,
 }
 
 /// The size of the cache and the lifetime of its entries.
@@ -197,7 +200,13 @@ impl ResultCache {
             limits,
             additions: broadcast::channel(MAX_PENDING_ADDITIONS).0,
             watchers: Watchers::default(),
+            purchases: KeyedLocks::default(),
         }
+    }
+
+    /// Waits until no other call buys more contents for the result with this id.
+    pub(super) async fn lock_purchase(&self, id: &str) -> OwnedMutexGuard<()> {
+        self.purchases.lock(id).await
     }
 
     /// Returns the limits of the cache.

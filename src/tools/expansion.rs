@@ -175,6 +175,11 @@ impl OperationRunner<'_> {
             corrections: self.call.corrections.clone(),
         };
         let runner = OperationRunner::new(self.tools, self.context, &again);
+        if let Some(cached) = runner.find_cached(&call.arguments).await {
+            return runner
+                .render_cached(&cached, view.clone(), Vec::new())
+                .await;
+        }
         elicitation::prepare(self.tools, self.context, operation, &call.arguments).await?;
         let mut output = runner.call_exa(call.arguments, &[]).await?;
         let cost = price::actual(&output.response).unwrap_or(call.cost);

@@ -22,6 +22,7 @@ mod expansion;
 mod extra_contents;
 mod failure;
 mod follow_up;
+mod keyed_locks;
 mod name_limits;
 mod named;
 pub(crate) mod notes;

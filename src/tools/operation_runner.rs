@@ -110,6 +110,23 @@ impl<'a> OperationRunner<'a> {
 
     /// Renders the cached result with an id, from this server or another.
     async fn render_by_id(&self, id: &str) -> ToolResult {
+        let mut cached = self.find_by_id(id).await?;
+        let mut _purchase = None;
+        if self.lacks_contents(&cached) {
+            // Another call may be buying them, and then they are there when it ends.
+            _purchase = Some(self.tools.cache().lock_purchase(id).await);
+            cached = self.find_by_id(id).await?;
+        }
+        let view = extra_contents::view_of_cached(&self.call.view, &self.call.options, &cached);
+        // Boxed, because every call would have room for this rare one.
+        if let Some(expanded) = Box::pin(self.expand(&cached, &view)).await {
+            return expanded;
+        }
+        self.render_cached(&cached, view, Vec::new()).await
+    }
+
+    /// Returns the cached result with an id, from this server or another.
+    async fn find_by_id(&self, id: &str) -> Result<CachedResult, Box<ToolError>> {
         let cache = self.tools.cache();
         let store = self.tools.store();
         let cached = match (cache.get(self.owner, id), self.shared(&*store)) {
@@ -121,22 +138,16 @@ impl<'a> OperationRunner<'a> {
             }
             (cached, _) => cached,
         };
-        let Some(cached) = cached else {
-            return Err(Box::new(ToolError::NotCached {
+        cached.ok_or_else(|| {
+            Box::new(ToolError::NotCached {
                 id: id.to_owned(),
                 limits: cache.limits(),
-            }));
-        };
-        let view = extra_contents::view_of_cached(&self.call.view, &self.call.options, &cached);
-        // Boxed, because every call would have room for this rare one.
-        if let Some(expanded) = Box::pin(self.expand(&cached, &view)).await {
-            return expanded;
-        }
-        self.render_cached(&cached, view, Vec::new()).await
+            })
+        })
     }
 
     /// Returns the cached result of the same call, from this server or another.
-    async fn find_cached(&self, arguments: &Map<String, Value>) -> Option<CachedResult> {
+    pub(super) async fn find_cached(&self, arguments: &Map<String, Value>) -> Option<CachedResult> {
         let name = self.call.operation.name;
         let store = self.tools.store();
         let here = self

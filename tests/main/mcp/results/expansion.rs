@@ -274,3 +274,36 @@ fn pages_are_read_whole_after_the_fact() {
     assert!(warning.contains("without cache_id"), "{warning}");
     assert_eq!(fixture.take_request_count(), 0);
 }
+
+/// Two calls at the same time pay once for what both need, as two calls in turn do.
+#[test]
+fn the_same_contents_are_bought_once() {
+    for (tool, count) in [("web_search_exa", 20), ("get_code_context_exa", 8)] {
+        let mut fixture = Fixture::with(upstream(), &["--tools", "classic"], &[]);
+        let call = json!({"query": "q", "numResults": count});
+        let (_, structured) = fixture.server.call_raw(tool, call.clone()).into_parts();
+        let id = cache_id(&structured);
+        fixture.recorder.take();
+        let level = json!({"cache_id": id, "content_level": "full"});
+        let call = json!({"name": tool, "arguments": merge(call, &level)});
+        let calls: Vec<Value> = (0..8)
+            .map(|_| fixture.server.send("tools/call", call.clone()))
+            .collect();
+        let mut costs: Vec<f64> = Vec::new();
+        for call in calls {
+            let body = fixture.server.response(&call);
+            let structured = &body["result"]["structuredContent"];
+            let text = &structured["results"][0]["text"];
+            assert_eq!(
+                *text,
+                format!("The whole text of {}.", address(1)),
+                "{body}"
+            );
+            let cost = structured["metadata"]["costDollars"].as_f64();
+            costs.push(cost.expect("a cost"));
+        }
+        assert_eq!(fixture.take_request_count(), 1, "{tool}");
+        let paid = costs.iter().filter(|cost| **cost > 0.0).count();
+        assert_eq!(paid, 1, "{tool}: {costs:?}");
+    }
+}
