@@ -44,6 +44,22 @@ impl StructuredContent {
             Self::Compact => compact(structured, text),
         }
     }
+
+    /// Applies the mode to the structured content of an error with this text.
+    pub(crate) fn apply_to_error(
+        self,
+        mut structured: Map<String, Value>,
+        text: &str,
+    ) -> Map<String, Value> {
+        match self {
+            Self::Full => structured,
+            Self::Off => Map::new(),
+            Self::Compact => {
+                structured.values_mut().for_each(remove_nulls);
+                compact_error(structured, text)
+            }
+        }
+    }
 }
 
 /// Fields of the metadata that the text has as well.
@@ -104,13 +120,76 @@ fn compact(structured: Map<String, Value>, text: &str) -> Map<String, Value> {
     own.insert("untrusted".to_owned(), json!(fence.opening_tag()));
     own.extend(others);
     own.insert("endOfUntrusted".to_owned(), json!(fence.closing_tag()));
-    let size = serde_json::to_string(&own).map_or(usize::MAX, |text| estimate(&text));
-    // At most 1.1 times the tokens of the text.
-    if size.saturating_mul(10) <= estimate(text).saturating_mul(11) {
+    if is_as_short(&own, text) {
         own
     } else {
-        Map::from_iter([("text".to_owned(), json!(text))])
+        text_alone(text)
     }
+}
+
+/// Returns the fields of an error, or, where their names would make them longer than its text, that text: with the
+/// code or without it, and with its calls as objects, because a quoted call has two characters for each quote.
+fn compact_error(structured: Map<String, Value>, text: &str) -> Map<String, Value> {
+    let fields = structured.get("error").and_then(Value::as_object);
+    let (calls, lines): (Map<String, Value>, Vec<&str>) = take_calls(fields, text);
+    let code = fields.and_then(|fields| fields.get("code")).cloned();
+    let with = |code: Option<Value>, message: &str, calls: Map<String, Value>| {
+        let mut error = Map::new();
+        error.extend(code.map(|code| ("code".to_owned(), code)));
+        error.insert("message".to_owned(), json!(message));
+        error.extend(calls);
+        Map::from_iter([("error".to_owned(), Value::Object(error))])
+    };
+    let lines = lines.join("\n");
+    let short = [
+        with(code.clone(), text, Map::new()),
+        with(code, &lines, calls.clone()),
+        with(None, &lines, calls),
+        text_alone(text),
+    ];
+    let mut forms = [structured].into_iter().chain(short);
+    let limit = estimate(text).saturating_mul(11) / 10;
+    let mut shortest = text_alone(text);
+    forms
+        .find(|form| {
+            if size(form) < size(&shortest) {
+                shortest.clone_from(form);
+            }
+            size(form) <= limit
+        })
+        .unwrap_or(shortest)
+}
+
+/// Returns the fields of an error that are calls, and the lines of its text without those that quote one.
+fn take_calls<'a>(
+    fields: Option<&Map<String, Value>>,
+    text: &'a str,
+) -> (Map<String, Value>, Vec<&'a str>) {
+    let mut calls = Map::new();
+    let mut lines: Vec<&str> = text.lines().collect();
+    for (name, value) in fields.into_iter().flatten() {
+        let quoted = value.to_string();
+        let line = lines.iter().position(|line| line.ends_with(&quoted));
+        if let Some(line) = line.filter(|_| value.is_object()) {
+            lines.remove(line);
+            calls.insert(name.clone(), value.clone());
+        }
+    }
+    (calls, lines)
+}
+
+/// Returns the tokens of fields as JSON.
+fn size(fields: &Map<String, Value>) -> usize {
+    serde_json::to_string(fields).map_or(usize::MAX, |json| estimate(&json))
+}
+
+/// Returns whether fields have at most 1.1 times the tokens of a text.
+fn is_as_short(fields: &Map<String, Value>, text: &str) -> bool {
+    size(fields).saturating_mul(10) <= estimate(text).saturating_mul(11)
+}
+
+fn text_alone(text: &str) -> Map<String, Value> {
+    Map::from_iter([("text".to_owned(), json!(text))])
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::header::Header;
 use super::inline::push_inline;
+use super::plain::PageHeading;
 use super::renderer::is_one_line_per_result;
 use super::text::one_line;
 use super::{ContentLevel, OutputFormat, csv, markdown, path, plain};
@@ -22,10 +23,10 @@ const MAX_UNREMARKABLE_COST: f64 = 0.01;
 pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>) -> String {
     let fence = Fence::new();
     let is_ordinary = is_ordinary(header, metadata);
-    // Whoever names the pages needs no numbers for them.
-    let body = body(header, !is_ordinary);
+    let failures = named_failures(header).filter(|_| is_ordinary);
+    let body = body(header, is_ordinary, failures.is_some());
     let mut head = String::with_capacity(body.len() + HEADER_CAPACITY);
-    if body.is_empty() || !is_ordinary {
+    if !is_ordinary || body.is_empty() && failures.is_none() {
         push_header(&mut head, header, metadata);
     }
     // The header quotes Exa and its users as well: none of their text may look like our fence.
@@ -34,22 +35,20 @@ pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>)
         Cow::Borrowed(_) => head,
     };
     // Without an empty line, Markdown would append what follows to the last paragraph.
-    if !text.is_empty() {
-        text.push_str("\n\n");
-    }
-    if body.is_empty() {
-        text.push_str("No results.");
-        return text;
-    }
+    let separate = |text: &mut String| text.push_str(if text.is_empty() { "" } else { "\n\n" });
+    separate(&mut text);
     // The empty lines separate the fence from any kind of Markdown in the body.
-    for part in [
-        &fence.opening_tag(),
-        "\n\n",
-        &fence.neutralize(&body),
-        "\n\n",
-        &fence.closing_tag(),
-    ] {
-        text.push_str(part);
+    let content = fence.neutralize(&body);
+    let tags = (fence.opening_tag(), fence.closing_tag());
+    let parts: &[&str] = match &failures {
+        _ if !body.is_empty() => &[&tags.0, "\n\n", &content, "\n\n", &tags.1],
+        None => &["No results."],
+        Some(_) => &[],
+    };
+    text.extend(parts.iter().copied());
+    if let Some(failures) = failures {
+        separate(&mut text);
+        text.push_str(&fence.neutralize(&failures));
     }
     text
 }
@@ -194,8 +193,46 @@ fn left_out_line(header: &Header<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Left out: {}", parts.join("; ")))
 }
 
+/// Returns lines about the pages that could not be read, if they quote nobody: addresses that the caller gave, and
+/// codes.
+fn named_failures(header: &Header<'_>) -> Option<String> {
+    let rest = &header.fitted.rest;
+    let statuses = rest.get("statuses").and_then(Value::as_array)?;
+    if statuses.is_empty() || rest.len() > 1 {
+        return None;
+    }
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for status in statuses {
+        let url = path::get(status, "id").and_then(Value::as_str)?;
+        let error = path::get(status, "error").and_then(Value::as_str)?;
+        if !header.input.is_named(url) || !plain::is_one_word(url) {
+            return None;
+        }
+        let code = plain::error_code(error)?;
+        match groups.iter_mut().find(|(other, _)| *other == code) {
+            Some((_, urls)) => urls.push(url),
+            None => groups.push((code, vec![url])),
+        }
+    }
+    let line = |(code, urls): &(String, Vec<&str>)| format!("Failed: {} {code}", urls.join(" "));
+    Some(groups.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns which parts of the headings of pages the caller does not know.
+fn page_heading(header: &Header<'_>, is_ordinary: bool) -> PageHeading {
+    let url = match header.fitted.shown.as_slice() {
+        [single] => path::get(&single.value, "url").and_then(Value::as_str),
+        _ => None,
+    };
+    match url {
+        _ if !is_ordinary => PageHeading::Numbered,
+        Some(url) if header.input.is_named(url) => PageHeading::Title,
+        _ => PageHeading::TitleAndUrl,
+    }
+}
+
 /// Writes all untrusted content.
-fn body(header: &Header<'_>, is_numbered: bool) -> String {
+fn body(header: &Header<'_>, is_ordinary: bool, has_failures: bool) -> String {
     let fitted = header.fitted;
     let mut body = String::with_capacity(RESULT_CAPACITY * fitted.shown.len());
     let mut rest = Cow::Borrowed(&fitted.rest);
@@ -203,7 +240,9 @@ fn body(header: &Header<'_>, is_numbered: bool) -> String {
         && let Some(Value::Array(statuses)) = fitted.rest.get("statuses")
     {
         rest.to_mut().shift_remove("statuses");
-        markdown::push_statuses(&mut body, statuses);
+        if !has_failures {
+            markdown::push_statuses(&mut body, statuses);
+        }
         if !rest.is_empty() {
             body.push('\n');
         }
@@ -219,19 +258,19 @@ fn body(header: &Header<'_>, is_numbered: bool) -> String {
         OutputFormat::Table => csv::push_table(&mut body, &fitted.shown),
         // JSON documents are written elsewhere.
         OutputFormat::Markdown | OutputFormat::Json => {
-            push_markdown(&mut body, header, is_numbered)
+            push_markdown(&mut body, header, is_ordinary)
         }
     }
     body
 }
 
 /// Writes the results as Markdown.
-fn push_markdown(body: &mut String, header: &Header<'_>, is_numbered: bool) {
+fn push_markdown(body: &mut String, header: &Header<'_>, is_ordinary: bool) {
     let shown = &header.fitted.shown;
     if is_one_line_per_result(header.view) {
         markdown::push_rows(body, shown);
     } else if header.view.is_plain {
-        plain::push_sections(body, shown, is_numbered);
+        plain::push_sections(body, shown, page_heading(header, is_ordinary));
     } else {
         markdown::push_sections(body, shown);
     }

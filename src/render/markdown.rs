@@ -132,7 +132,7 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
 pub(super) fn push_body(
     out: &mut String,
     map: &Map<String, Value>,
-    push_text: fn(&mut String, &str),
+    push_text: impl Fn(&mut String, &str),
 ) {
     let fields = map.iter().filter(|field| !is_in_heading(field));
     // An identifier that equals the URL is redundant.

@@ -27,6 +27,8 @@ pub(crate) struct RenderInput<'a> {
     pub operation: &'a str,
     /// Its response.
     pub envelope: Envelope,
+    /// The texts among its arguments, such as the addresses of the pages to read.
+    pub named: Vec<String>,
     /// Fields that the tool adds, such as how to follow a job that it started.
     pub tool_fields: Map<String, Value>,
     /// The id in the cache, if the result is cached.
@@ -49,6 +51,13 @@ pub(crate) struct RenderInput<'a> {
     pub sent_filters: Vec<String>,
     /// Why a list was not read to its end, if it was not.
     pub paging_stop: Option<String>,
+}
+
+impl RenderInput<'_> {
+    /// Returns whether the caller gave this text as an argument.
+    pub(super) fn is_named(&self, text: &str) -> bool {
+        self.named.iter().any(|name| name == text)
+    }
 }
 
 /// A rendered result.
@@ -269,6 +278,7 @@ mod tests {
         RenderInput {
             operation: "search",
             envelope: Envelope::from(response),
+            named: Vec::new(),
             tool_fields: Map::new(),
             cache_id: Some("r_aaaaaaaaaaaaaaaaaaaa"),
             repeatable: true,

@@ -111,6 +111,7 @@ impl CachedResult {
         RenderInput {
             operation: &self.operation,
             envelope: Envelope::from(response),
+            named: Vec::new(),
             tool_fields: Map::new(),
             cache_id: Some(&self.id),
             repeatable: true,

@@ -56,10 +56,13 @@ impl FailedCall {
         if self.form.is_json {
             content.text = serde_json::to_string(&content.structured).unwrap_or_default();
         }
-        match self.form.structured {
-            StructuredContent::Off => content.structured.clear(),
-            StructuredContent::Full | StructuredContent::Compact => {}
-        }
+        // JSON text is the structured content.
+        let mode = match self.form.structured {
+            StructuredContent::Compact if self.form.is_json => StructuredContent::Full,
+            mode => mode,
+        };
+        let structured = std::mem::take(&mut content.structured);
+        content.structured = mode.apply_to_error(structured, &content.text);
         content
     }
 }

@@ -89,6 +89,7 @@ impl OperationRunner<'_> {
         let input = RenderInput {
             operation: operation.name,
             envelope,
+            named: texts(&output.arguments),
             tool_fields,
             cache_id,
             repeatable: operation.read_only,
@@ -197,6 +198,18 @@ fn cached_input<'a>(cached: &'a CachedResult, requested: &RequestedView) -> Rend
         sent_filters: requested.sent_filters.clone(),
         ..cached.to_render_input()
     }
+}
+
+/// Returns the texts among arguments, alone or in lists.
+fn texts(arguments: &Map<String, Value>) -> Vec<String> {
+    let lists = arguments.values().map(|value| match value {
+        Value::Array(list) => list.as_slice(),
+        other => std::slice::from_ref(other),
+    });
+    lists
+        .flatten()
+        .filter_map(|value| value.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Returns the request in one line.

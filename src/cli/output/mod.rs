@@ -111,6 +111,7 @@ fn markdown(response: &Value, view: &OutputView<'_>) -> Result<String, Failure> 
     let input = RenderInput {
         operation: view.operation.name,
         envelope: Envelope::from(response),
+        named: Vec::new(),
         tool_fields: Map::new(),
         cache_id: None,
         repeatable: false,

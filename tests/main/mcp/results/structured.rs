@@ -51,6 +51,58 @@ fn compact_content_is_as_short_as_the_text() {
     }
 }
 
+/// Errors as well: their fields, or their text where the names of the fields would make them longer.
+#[test]
+fn compact_errors_are_as_short_as_their_text() {
+    let mut server = server("");
+    for (tool, arguments) in [
+        ("web_search_exa", json!({})),
+        (
+            "web_search_exa",
+            json!({"query": "banks", "numResults": "many"}),
+        ),
+        ("web_fetch_exa", json!({"urls": ["ftp://a.example/"]})),
+        ("exa_api", json!({"operation": "serch", "args": {}})),
+        ("exa_api", json!({"operation": "answer", "args": {}})),
+        (
+            "exa_api",
+            json!({"operation": "search", "args": {"query": "banks"}, "index": 99}),
+        ),
+        (
+            "exa_api",
+            json!({"operation": "agent.runs.get", "args": {"runId": "none"}}),
+        ),
+        (
+            "manage_websets",
+            json!({"operation": "websets.get", "args": {"websetId": "none"}}),
+        ),
+    ] {
+        let found = result(&mut server, tool, arguments);
+        assert_eq!(found["isError"], true, "{found}");
+        let text = found["content"][0]["text"].as_str().expect("a text");
+        let structured = &found["structuredContent"];
+        assert!(!has_null(structured), "{structured}");
+        let tokens = |text: &str| bpe_openai::o200k_base().count(text);
+        let (size, limit) = (tokens(&structured.to_string()), tokens(text));
+        // Braces and quotes take up to ten tokens, which is more than a tenth of a short text.
+        assert!(
+            size * 10 <= limit * 11 || size <= limit + 10,
+            "{size} > {limit}: {text}\n{structured}"
+        );
+        // Nothing is lost: every line is there, or the fields that it was written from.
+        let json = structured.to_string();
+        let error = &structured["error"];
+        let has_all_fields = error["operation"].is_string() && error["code"].is_i64();
+        for line in text.lines() {
+            let quoted = json!(line).to_string();
+            let call = line.find('{').map(|start| &line[start..]);
+            let is_there = json.contains(quoted.trim_matches('"'))
+                || call.is_some_and(|call| json.contains(call));
+            assert!(has_all_fields || is_there, "{line}: {structured}");
+        }
+    }
+}
+
 #[test]
 fn structured_content_can_be_full_or_off() {
     let mut full = server("full");
