@@ -254,7 +254,7 @@ fn add_tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
         files.insert(format!("generated/{name}"), text);
     }
     let commands = snapshots::to_text(&serde_json::json!(design.commands));
-    files.insert("codegen-snapshots/commands.json".to_owned(), commands);
+    files.insert(snapshot_loader::COMMANDS.to_owned(), commands);
     let sets = snapshots::to_text(&serde_json::json!(registry.sets));
     files.insert(snapshot_loader::SETS.to_owned(), sets);
     let tokens = registry.token_table();

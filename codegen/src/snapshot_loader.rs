@@ -12,6 +12,8 @@ use crate::{Design, snapshots};
 
 /// The file with the sets of tools.
 pub const SETS: &str = "codegen-snapshots/sets.json";
+/// The file with the commands.
+pub const COMMANDS: &str = "codegen-snapshots/commands.json";
 
 /// Loads a repository, its `codegen-snapshots/`, or its `data-design/`.
 ///
@@ -23,7 +25,8 @@ pub fn load(dir: &Path) -> Result<ApiSnapshot> {
             return Ok(ApiSnapshot {
                 operations: from_snapshots(&operations)?,
                 tools: load_tools(&folder.join("tools"))?,
-                sets: load_sets(&folder.join("sets.json"))?,
+                sets: load_optional(&folder.join("sets.json"))?,
+                commands: load_optional(&folder.join("commands.json"))?,
             });
         }
     }
@@ -53,6 +56,7 @@ pub fn of_design(design: &Design) -> ApiSnapshot {
         operations: snapshots::operations(design),
         tools: Some(tools.collect()),
         sets: Some(design.tools.sets.clone()),
+        commands: Some(json!(design.commands)),
     }
 }
 
@@ -78,7 +82,8 @@ fn load_tools(dir: &Path) -> Result<Option<BTreeMap<String, Value>>> {
     Ok(Some(named.collect()))
 }
 
-fn load_sets(file: &Path) -> Result<Option<BTreeMap<String, Vec<String>>>> {
+/// Loads a file that older versions may not have.
+fn load_optional<T: DeserializeOwned>(file: &Path) -> Result<Option<T>> {
     if file.is_file() {
         read_json(file).map(Some)
     } else {

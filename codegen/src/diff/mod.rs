@@ -6,6 +6,7 @@
 
 mod arguments;
 mod branches;
+mod commands;
 mod comparer;
 mod constraints;
 mod keyword_groups;
@@ -43,13 +44,16 @@ pub struct ApiSnapshot {
     pub tools: Option<BTreeMap<String, Value>>,
     /// The sets of tools, or nothing if they are not known.
     pub sets: Option<ToolSets>,
+    /// The commands of the command line, or nothing if they are not known.
+    pub commands: Option<Value>,
 }
 
-/// Compares the operations, tools and sets of two versions.
+/// Compares the operations, tools, sets and commands of two versions.
 #[must_use]
 pub fn compare_versions(old: &ApiSnapshot, new: &ApiSnapshot) -> Vec<ApiChange> {
     let mut changes = compare(&old.operations, &new.operations);
     changes.extend(tools::compare(old, new));
+    changes.extend(commands::compare(old, new));
     changes
 }
 
@@ -120,6 +124,8 @@ pub enum Subject {
     Tool,
     /// A set of tools.
     Set,
+    /// A command of the command line.
+    Command,
     /// A text of ours.
     Wording,
 }
@@ -132,6 +138,7 @@ impl Subject {
             Self::Operation => "operation",
             Self::Tool => "tool",
             Self::Set => "set",
+            Self::Command => "command",
             Self::Wording => "wording",
         }
     }
@@ -144,7 +151,7 @@ pub struct ApiChange {
     pub impact: Impact,
     /// What it is about.
     pub subject: Subject,
-    /// The name of the operation, tool or set; for a renamed operation, its new name.
+    /// The name of the operation, tool, set or command; for a renamed operation, its new name.
     pub operation: String,
     /// Where in the operation: empty for the operation itself, `arguments` or `output` for a whole
     /// schema, otherwise such as `argument search.criteria[].description` or `output data[].id`.

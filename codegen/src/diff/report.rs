@@ -19,7 +19,7 @@ struct ReportLine {
     text: String,
 }
 
-/// Returns the changes as Markdown, grouped by operation, tool and set.
+/// Returns the changes as Markdown, grouped by operation, tool, set and command.
 ///
 /// Groups with breaking changes come first, and breaking changes come first in their group. Every line starts with
 /// its impact. A change of a definition that several operations use is one line. The summary counts lines.
@@ -63,6 +63,7 @@ fn title(subject: Subject, name: &str) -> String {
         Subject::Operation => code(name),
         Subject::Tool => format!("Tool {}", code(name)),
         Subject::Set => format!("Set {}", code(name)),
+        Subject::Command => format!("Command {}", code(name)),
         Subject::Wording => "Wording".to_owned(),
     }
 }

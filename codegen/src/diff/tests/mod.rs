@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bounds;
+mod commands;
 mod definitions;
 mod equivalent_schemas;
 mod golden;

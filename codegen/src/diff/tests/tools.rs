@@ -16,6 +16,7 @@ fn version(categories: Value, tools: Value, sets: Value) -> ApiSnapshot {
         operations: OperationSnapshots::from([("search".to_owned(), operation)]),
         tools: Some(tools),
         sets: Some(serde_json::from_value(sets).unwrap()),
+        commands: None,
     }
 }
 
