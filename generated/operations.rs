@@ -265,7 +265,10 @@ pub static OPERATIONS: [Operation; 82] = [
         description: "Aborts a queued or running agent run; work done so far is dropped but billed. To keep it, use agent.runs.stop.",
         deprecated: false,
         signature: "agent.runs.cancel(runId)",
-        arguments: &[Argument::path("runId", "id", &["id"])],
+        arguments: &[
+            Argument::path("runId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &[]),
+        ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.cancel.input.json"),
         output_schema: include_str!("schemas/agent.runs.cancel.output.json"),
@@ -317,7 +320,10 @@ pub static OPERATIONS: [Operation; 82] = [
         description: "Permanently deletes an agent run together with its output.",
         deprecated: false,
         signature: "agent.runs.delete(runId)",
-        arguments: &[Argument::path("runId", "id", &["id"])],
+        arguments: &[
+            Argument::path("runId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &[]),
+        ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.delete.input.json"),
         output_schema: include_str!("schemas/agent.runs.delete.output.json"),
@@ -340,6 +346,7 @@ pub static OPERATIONS: [Operation; 82] = [
             Argument::query("limit", "limit", false),
             Argument::query("cursor", "cursor", false),
             Argument::header("lastEventId", "Last-Event-ID", false, &[]),
+            Argument::header("betas", "Exa-Beta", false, &[]),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.events.list.input.json"),
@@ -358,7 +365,10 @@ pub static OPERATIONS: [Operation; 82] = [
         description: "Returns status, cost and, once finished, the output of an agent run. Poll it while the status is queued or running.",
         deprecated: false,
         signature: "agent.runs.get(runId)",
-        arguments: &[Argument::path("runId", "id", &["id"])],
+        arguments: &[
+            Argument::path("runId", "id", &["id"]),
+            Argument::header("betas", "Exa-Beta", false, &[]),
+        ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.get.input.json"),
         output_schema: include_str!("schemas/agent.runs.get.output.json"),
@@ -379,6 +389,7 @@ pub static OPERATIONS: [Operation; 82] = [
         arguments: &[
             Argument::query("limit", "limit", false),
             Argument::query("cursor", "cursor", false),
+            Argument::header("betas", "Exa-Beta", false, &[]),
         ],
         body: RequestBody::None,
         input_schema: include_str!("schemas/agent.runs.list.input.json"),
@@ -2235,6 +2246,10 @@ fn agent_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFut
 }
 fn agent_runs_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
         let base_url = context.base_url(&SEARCH)?;
@@ -2269,6 +2284,10 @@ fn agent_runs_create(context: CallContext, mut parts: RequestParts) -> CallFutur
 }
 fn agent_runs_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
         let base_url = context.base_url(&SEARCH)?;
@@ -2282,6 +2301,9 @@ fn agent_runs_events_list(context: CallContext, mut parts: RequestParts) -> Call
         let mut context = context;
         if let Some(value) = parts.header("lastEventId")? {
             context = context.with_header_text("Last-Event-ID", &value)?;
+        }
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
         }
         let run_id = parts.path("runId")?;
         let cursor = parts.text("cursor")?;
@@ -2297,6 +2319,10 @@ fn agent_runs_events_list(context: CallContext, mut parts: RequestParts) -> Call
 }
 fn agent_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let run_id = parts.path("runId")?;
         let http = context.http().client()?.clone();
         let base_url = context.base_url(&SEARCH)?;
@@ -2307,6 +2333,10 @@ fn agent_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
 }
 fn agent_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
+        let mut context = context;
+        if let Some(value) = parts.header_list("betas", &[])? {
+            context = context.with_header_text("Exa-Beta", &value)?;
+        }
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let http = context.http().client()?.clone();

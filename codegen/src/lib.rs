@@ -28,6 +28,7 @@ mod references;
 mod response_fields;
 mod responses;
 mod schemas;
+mod shared_definitions;
 pub mod snapshot_loader;
 mod snapshots;
 mod surface;
@@ -218,7 +219,9 @@ pub(crate) fn generate_from(
             files.insert(name, compact_json(&operation.behavior));
         }
     }
-    for (name, snapshot) in snapshots::operations(design) {
+    let mut operations = snapshots::operations(design);
+    files.extend(shared_definitions::extract(&mut operations));
+    for (name, snapshot) in operations {
         let name = format!("codegen-snapshots/operations/{name}.json");
         files.insert(name, snapshots::to_text(&snapshot));
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::diff::{ApiSnapshot, OperationSnapshots};
 use crate::error::{Error, Result};
-use crate::{Design, snapshots};
+use crate::{Design, shared_definitions, snapshots};
 
 /// The file with the sets of tools.
 pub const SETS: &str = "codegen-snapshots/sets.json";
@@ -23,7 +23,7 @@ pub fn load(dir: &Path) -> Result<ApiSnapshot> {
         let operations = folder.join("operations");
         if operations.is_dir() {
             return Ok(ApiSnapshot {
-                operations: from_snapshots(&operations)?,
+                operations: from_snapshots(&operations, &folder)?,
                 tools: load_tools(&folder.join("tools"))?,
                 sets: load_optional(&folder.join("sets.json"))?,
                 commands: load_optional(&folder.join("commands.json"))?,
@@ -35,7 +35,7 @@ pub fn load(dir: &Path) -> Result<ApiSnapshot> {
             return Ok(of_design(&crate::read(&folder)?));
         }
     }
-    let operations = from_snapshots(dir)?;
+    let operations = from_snapshots(dir, &dir.join(".."))?;
     if operations.is_empty() {
         return Err(Error::Usage(format!(
             "{} contains neither operation snapshots nor a data-design/",
@@ -60,13 +60,16 @@ pub fn of_design(design: &Design) -> ApiSnapshot {
     }
 }
 
-fn from_snapshots(dir: &Path) -> Result<OperationSnapshots> {
+/// Loads the operations of a folder; `parent` has the folder of what they share.
+fn from_snapshots(dir: &Path, parent: &Path) -> Result<OperationSnapshots> {
     let snapshots = json_files(dir)?.into_iter();
     let named = snapshots.filter_map(|snapshot| {
         let name = snapshot.get("name")?.as_str()?.to_owned();
         Some((name, snapshot))
     });
-    Ok(named.collect())
+    let mut operations = named.collect();
+    shared_definitions::restore(&mut operations, parent)?;
+    Ok(operations)
 }
 
 /// Loads the tools; older versions may have none.
@@ -109,7 +112,7 @@ fn json_files(dir: &Path) -> Result<Vec<Value>> {
     Ok(files)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.to_owned(),
         source,

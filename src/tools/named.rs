@@ -70,14 +70,19 @@ pub(super) fn arguments<'a>(
     (&plan.operation, arguments)
 }
 
-/// Returns the arguments whose enum is that of the tool, not that of the operation. Exa adds no values to those.
+/// Returns the arguments with values of the tool that the operation does not have. Exa adds no values to those.
+///
+/// A tool that lists a part of the values, or all of them in another order, means those of the operation.
 pub(super) fn own_enums<'p>(
     plan: &'p NamedToolPlan,
     tool: &Value,
     operation: &Value,
 ) -> Vec<&'p str> {
-    let is_own =
-        |step: &&'p ArgumentMapping| values_at(tool, &step.from) != values_at(operation, &step.to);
+    let is_own = |step: &&'p ArgumentMapping| {
+        let known = values_at(operation, &step.to);
+        let listed = values_at(tool, &step.from);
+        listed.iter().any(|value| !known.contains(value))
+    };
     let own = plan.moves.iter().filter(is_own);
     own.map(|step| step.from.as_str()).collect()
 }

@@ -63,12 +63,26 @@ pub fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// Returns the snapshot of an operation.
+/// Returns the snapshot of an operation, with the definitions that it shares with others.
 pub fn snapshot(output: &GeneratedOutput, operation: &str) -> Value {
     let name = format!("codegen-snapshots/operations/{operation}.json");
     let text = output
         .files
         .get(&name)
         .unwrap_or_else(|| panic!("{name} was not generated"));
-    serde_json::from_str(text).unwrap()
+    let mut snapshot: Value = serde_json::from_str(text).unwrap();
+    for schema in ["inputSchema", "outputSchema", "streamSchema"] {
+        let definitions = snapshot.get_mut(schema).and_then(|it| it.get_mut("$defs"));
+        let definitions = definitions.and_then(Value::as_object_mut);
+        for definition in definitions.into_iter().flat_map(|it| it.values_mut()) {
+            let reference = definition.get("$ref").and_then(Value::as_str);
+            let reference = reference.and_then(|it| it.strip_prefix("../"));
+            if let Some((file, pointer)) = reference.and_then(|it| it.split_once('#')) {
+                let text = &output.files[&format!("codegen-snapshots/{file}")];
+                let file: Value = serde_json::from_str(text).unwrap();
+                *definition = file.pointer(pointer).unwrap().clone();
+            }
+        }
+    }
+    snapshot
 }

@@ -47,13 +47,19 @@ fn parse_spec(snapshot: &Value) -> OperationSpec {
                 _ => Argument::body(name, required),
             }
         });
+    // The snapshot refers to definitions that it shares with others; these schemas are complete.
+    let schema = |kind: &str| {
+        let file = format!("../../generated/schemas/{}.{kind}.json", text("name"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
     OperationSpec {
         name: text("name"),
         method: text("method"),
         path: text("path"),
         arguments: arguments.collect(),
-        input_schema: snapshot["inputSchema"].clone(),
-        output_schema: snapshot["outputSchema"].clone(),
+        input_schema: schema("input"),
+        output_schema: schema("output"),
     }
 }
 

@@ -206,6 +206,13 @@ impl<'s> Explainer<'s> {
         if let Some(tag) = schema::tag(&branches) {
             return self.tagged(&branches, tag, context, path, value);
         }
+        // Several lists of texts are one.
+        let takes_text = |branch: &&Node<'s>| branch.accepts(value);
+        let lists = branches.iter().filter(takes_text).map(Node::choices);
+        let lists: Vec<Vec<&Value>> = lists.collect();
+        if value.is_string() && lists.len() > 1 && lists.iter().all(|list| !list.is_empty()) {
+            return self.not_listed(&lists.concat(), path, value);
+        }
         // A variant that the value matches but for new enum values was meant.
         let accepting = context
             .iter()

@@ -47,6 +47,25 @@ impl OpenValues<'_> {
     }
 }
 
+/// Returns a note about a text that is probably a misspelled listed value, where the API accepts any text.
+pub(super) fn likely_mistake(
+    node: &Node<'_>,
+    value: &Value,
+    path: &ArgumentPath,
+) -> Option<String> {
+    let text = value.as_str()?;
+    let choices = node.open_choices();
+    let known: Vec<&str> = choices.iter().filter_map(|it| it.as_str()).collect();
+    if known.contains(&text) {
+        return None;
+    }
+    let meant = known.into_iter().find(|known| is_misspelled(text, known))?;
+    let shown = given(value);
+    Some(format!(
+        "`{path}`: {shown} is not a known value; did you mean `{meant}`? It was sent as it is"
+    ))
+}
+
 /// Returns whether a value can be a new one: it looks like the known ones and is none of them misspelled.
 fn is_plausible(choices: &[&Value], value: &Value) -> bool {
     match value {

@@ -113,6 +113,16 @@ impl<'s> Node<'s> {
             .unwrap_or_default()
     }
 
+    /// Returns the listed values of a union that accepts any other text too.
+    pub(super) fn open_choices(&self) -> Vec<&'s Value> {
+        let branches = self.branches();
+        let is_open = |branch: &Self| branch.accepts_type("string") && branch.choices().is_empty();
+        if !branches.iter().any(is_open) {
+            return Vec::new();
+        }
+        branches.iter().flat_map(Self::choices).collect()
+    }
+
     /// Returns whether null is allowed.
     pub(super) fn allows_null(&self) -> bool {
         if self.is_nullable {

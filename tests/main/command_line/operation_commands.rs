@@ -72,6 +72,44 @@ fn fetch_reads_text_unless_something_else_is_wanted() {
     );
 }
 
+/// A value that Exa has learned since the last update of the spec is no reason to refuse a command.
+#[test]
+fn flags_accept_values_that_are_not_offered() {
+    let text = include_str!("../../../codegen-snapshots/commands.json");
+    let commands: Value = serde_json::from_str(text).expect("JSON");
+    let list = |owner: &Value, key: &str| owner[key].as_array().cloned().unwrap_or_default();
+    let text = |owner: &Value, key: &str| owner[key].as_str().expect("a text").to_owned();
+    let mut tried = 0;
+    for plan in list(&commands, "plans") {
+        for flag in list(&plan, "flags")
+            .iter()
+            .filter(|flag| flag["values"].is_array())
+        {
+            let mut arguments: Vec<String> =
+                text(&plan, "name").split(' ').map(str::to_owned).collect();
+            let required = list(&plan, "arguments").into_iter();
+            let required = required.filter(|argument| argument["required"] == json!(true));
+            arguments.extend(required.map(|_| "sample".to_owned()));
+            arguments.extend([
+                format!("--{}", text(flag, "name")),
+                "newly_learned".to_owned(),
+            ]);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let (output, requests) = run(&arguments);
+            let body = requests.first().and_then(RecordedRequest::json);
+            let pointer = format!("/{}", text(flag, "to").replace('.', "/"));
+            let sent = body.as_ref().and_then(|body| body.pointer(&pointer));
+            assert_eq!(
+                sent,
+                Some(&json!("newly_learned")),
+                "{arguments:?}: {output:#?}"
+            );
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "no flag offers values");
+}
+
 #[test]
 fn any_argument_can_be_set() {
     let found = body(&[

@@ -11,6 +11,7 @@ mod initialized;
 mod lifecycle;
 mod listing;
 mod named;
+mod new_values;
 mod notes;
 mod operations;
 mod prompts;

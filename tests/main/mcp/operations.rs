@@ -115,7 +115,9 @@ fn dispatchers_name_operations_and_describe() {
 #[test]
 fn list_operations_has_a_line_for_each() {
     let mut server = McpServer::sandboxed(&[]);
-    for (tool, count) in [("manage_websets", 39), ("exa_api", 37)] {
+    for tool in ["manage_websets", "exa_api"] {
+        let own = || dispatched().filter(|operation| dispatcher(operation) == tool);
+        let count = own().count();
         let response = server.request(
             "tools/call",
             json!({"name": tool, "arguments": {"operation": "list_operations"}}),
@@ -129,8 +131,7 @@ fn list_operations_has_a_line_for_each() {
             text.lines().filter(|line| line.contains(" — ")).count(),
             count
         );
-        let own = dispatched().filter(|operation| dispatcher(operation) == tool);
-        for (line, operation) in lines.iter().zip(own) {
+        for (line, operation) in lines.iter().zip(own()) {
             let line = line.as_str().expect("a line");
             assert!(line.starts_with(&format!("{}(", operation.name)), "{line}");
             assert!(line.ends_with(operation.summary), "{line}");

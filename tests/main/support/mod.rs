@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod balancer;
+mod enum_places;
 mod http;
 mod in_process_client;
 pub(crate) mod json_rpc;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 pub(crate) use balancer::Balancer;
+pub(crate) use enum_places::{EnumPlace, enum_places};
 pub(crate) use http::{Events, HttpResponse, HttpServer, HttpSession, initialize};
 pub(crate) use in_process_client::InProcessClient;
 #[cfg(unix)]

@@ -37,6 +37,30 @@ pub(crate) fn full(root: &Value, schema: &Value, variant: usize) -> Value {
     }
 }
 
+/// Returns a plain value with the required properties only.
+pub(crate) fn minimal(root: &Value, schema: &Value) -> Value {
+    let schema = resolve(root, schema);
+    if let Some(branch) = branches(schema).and_then(|branches| branches.first()) {
+        return minimal(root, branch);
+    }
+    let first = schema.get("enum").and_then(|values| values.get(0));
+    if let Some(value) = schema.get("const").or(first) {
+        return value.clone();
+    }
+    match kind(schema, 0) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let properties = properties.into_iter().flatten();
+            let wanted = properties.filter(|(name, _)| requires(schema, name));
+            let fields = wanted.map(|(name, part)| (name.clone(), minimal(root, part)));
+            Value::Object(fields.collect())
+        }
+        Some("array") => json!([minimal(root, schema.get("items").unwrap_or(&json!({})))]),
+        Some("string") if schema.get("format").is_none() => json!("sample"),
+        _ => full(root, schema, 0),
+    }
+}
+
 /// Returns the required properties of an object schema.
 pub(crate) fn required(schema: &Value) -> Map<String, Value> {
     let properties = schema["properties"]

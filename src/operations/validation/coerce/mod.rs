@@ -11,6 +11,7 @@ use value::Coerced;
 use super::ArgumentProblem;
 use super::messages::ArgumentPath;
 use super::names;
+use super::open_values;
 use super::schema::{self, Node};
 
 /// The maximum depth of nested trial corrections. No schema of the API needs more than two; the limit ends the search
@@ -20,7 +21,8 @@ const MAX_TRIALS: usize = 4;
 /// What may be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CoercionScope {
-    /// Names, and numbers such as 5.0: open schemas accept them, but the API does not.
+    /// What an open schema accepts, but the API does not or takes for something else: names, numbers such as 5.0, and
+    /// listed values in another spelling.
     Names,
     /// Values as well.
     Values,
@@ -63,6 +65,14 @@ impl<'b> Coercer<'b> {
         }
         if self.scope == CoercionScope::Values {
             self.repair(node, value, path);
+        } else if let Some(Coerced { value: right, how }) = value::listed_spelling(node, value) {
+            self.notes.push(format!("`{path}`: {how}"));
+            *value = right;
+        }
+        if let Some(note) = open_values::likely_mistake(node, value, path)
+            && !self.notes.contains(&note)
+        {
+            self.notes.push(note);
         }
         if let Some(whole) = value::to_integer(node, value) {
             self.notes.push(format!(

@@ -41,6 +41,17 @@ fn exact_integer(float: f64) -> Option<Value> {
     exact.then(|| Value::from(float as i64))
 }
 
+/// Returns the listed value that a string was meant to be, where other texts are accepted too.
+pub(super) fn listed_spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
+    let text = value.as_str()?;
+    let choices = node.open_choices();
+    if choices.contains(&value) {
+        return None;
+    }
+    let meant = names::variant(text, choices.iter().filter_map(|choice| choice.as_str()))?;
+    Coerced::read(text, meant.into())
+}
+
 /// Returns the enum value or the date-time that a string was meant to be. `is_end` is whether a date stands for its end.
 pub(super) fn spelling(node: &Node<'_>, value: &Value, is_end: bool) -> Option<Coerced> {
     let text = value.as_str()?;

@@ -73,6 +73,57 @@ fn misspelled_values_are_not_sent() {
     assert_eq!(corrected.arguments["type"], "auto");
 }
 
+/// The API takes other texts as hints, so only the spelling of a listed value is corrected.
+#[test]
+fn texts_beside_listed_values_are_sent() {
+    let search = |category: &str| json!({"query": "x", "category": category});
+    let note = |given: &str, meant: &str| {
+        format!(
+            "`category`: `{given}` is not a known value; did you mean `{meant}`? It was sent as it is"
+        )
+    };
+    for (given, sent, notes) in [
+        ("company", "company", vec![]),
+        ("github", "github", vec![]),
+        ("research paper", "research paper", vec![]),
+        ("the history of tea", "the history of tea", vec![]),
+        (
+            "Company",
+            "company",
+            vec!["`category`: read \"Company\" as \"company\"".to_owned()],
+        ),
+        (
+            "personal-site",
+            "personal site",
+            vec!["`category`: read \"personal-site\" as \"personal site\"".to_owned()],
+        ),
+        ("compnay", "compnay", vec![note("compnay", "company")]),
+        (
+            "financial reports",
+            "financial reports",
+            vec![note("financial reports", "financial report")],
+        ),
+    ] {
+        let validated = run("search", search(given)).unwrap();
+        assert_eq!(Value::Object(validated.arguments), search(sent));
+        assert_eq!(validated.corrections, notes, "{given}");
+    }
+    // Beside a value that is invalid as well.
+    let mut both = search("Company");
+    both["numResults"] = json!("5");
+    let validated = run("search", both).unwrap();
+    assert_eq!(
+        Value::Object(validated.arguments),
+        json!({"query": "x", "category": "company", "numResults": 5})
+    );
+    assert_eq!(
+        validated.corrections.len(),
+        2,
+        "{:?}",
+        validated.corrections
+    );
+}
+
 #[test]
 fn values_of_another_type_or_form_are_rejected() {
     for value in [
@@ -114,6 +165,28 @@ fn new_variants_of_unions_are_sent() {
         "`entity.type` is required",
     );
     assert_rejected("searches.create", search(json!(7)), "must be an object");
+}
+
+#[test]
+fn lists_of_a_union_are_one_list() {
+    let schema = json!({"type": "object", "properties": {"crawl": {"anyOf": [
+        {"type": "string", "enum": ["never", "always"]}, {"type": "string", "const": "auto"},
+        {"type": "integer"}]}}});
+    let schema = InputSchema::new(schema);
+    let run = |crawl: Value| run_with("union", &schema, json!({"crawl": crawl}));
+    let validated = run(json!("weekly")).unwrap();
+    assert_eq!(
+        validated.corrections,
+        [
+            "`crawl`: `weekly` is not a known value (one of never, always, auto); it was sent as it is"
+        ]
+    );
+    for (given, meant) in [("neer", "never"), ("auot", "auto")] {
+        let error = run(json!(given)).unwrap_err().to_string();
+        let expected = format!("did you mean `{meant}`?");
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert_eq!(run(json!("Never")).unwrap().arguments["crawl"], "never");
 }
 
 #[test]

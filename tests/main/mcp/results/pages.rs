@@ -57,7 +57,7 @@ fn every_paginated_list_is_read_to_the_end() {
         .iter()
         .filter(|operation| operation.api.name != "team" && is_paged(operation))
         .collect();
-    assert_eq!(lists.len(), 17);
+    assert!(lists.len() >= 17, "{lists:?}");
     let recorder = Recorder::start(pages_of_two(5));
     let mut server = McpServer::with_recorder(&recorder, &["--tools", "default,granular"]);
     for operation in lists {
