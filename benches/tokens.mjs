@@ -45,6 +45,20 @@ const highlights = (number) => ({
   highlightScores: [0.51, 0.42, 0.33],
 });
 
+/** Markdown of about so many characters. */
+const markdown = (seed, characters) =>
+  Array.from(
+    { length: Math.ceil(characters / 300) },
+    (_, part) => `## Part ${part}\n\n${prose(seed + part, 200)}\n\n- **one** item\n- [another](https://example.com/${part})`,
+  ).join("\n\n");
+
+/** A page as its address describes it: with Markdown, or without author and date. */
+function read(url, number, length) {
+  const text = url.includes("markdown") ? markdown(number, length) : prose(number, length);
+  const { publishedDate, author, ...rest } = page(number, { text });
+  return { ...rest, ...(!url.includes("bare") && { publishedDate, author }), id: url, url };
+}
+
 /** The Exa API: as many results as requested, with highlights or text. */
 const backend = createServer(async (request, response) => {
   let body = "";
@@ -56,7 +70,7 @@ const backend = createServer(async (request, response) => {
     const isGone = (url) => url.includes("gone");
     answer.results = urls
       .filter((url) => !isGone(url))
-      .map((url, number) => ({ ...page(number, { text: prose(number, length) }), id: url, url }));
+      .map((url, number) => read(url, number, length));
     answer.statuses = urls.map((id) =>
       isGone(id)
         ? { id, status: "error", error: { tag: "CRAWL_NOT_FOUND", httpStatusCode: 404 } }
@@ -82,6 +96,13 @@ const CALLS = {
   "fetch, 1 page": fetchOf("a"),
   "fetch, 2 pages": fetchOf("a", "b"),
   "fetch, 2 pages and a failure": fetchOf("a", "b", "gone"),
+  "fetch, a page and 2 failures": fetchOf("c", "gone", "gone2"),
+  "fetch, 3 failures": fetchOf("gone3", "gone4", "gone5"),
+  "fetch, 1 page of Markdown": fetchOf("markdown"),
+  "fetch, 2 pages of Markdown": fetchOf("markdown-a", "markdown-b"),
+  "fetch, 1 page without author and date": fetchOf("blog.bare-site"),
+  "fetch, 2 pages without author and date": fetchOf("bare-a", "bare-b"),
+  "fetch, 5 pages without author and date": fetchOf("bare-c", "bare-d", "bare-e", "bare-f", "bare-g"),
   advanced: ["web_search_advanced_exa", { query, numResults: 5, enableHighlights: true, textMaxCharacters: 1000 }],
   company: ["company_research_exa", { companyName: "Acme", numResults: 5 }],
   people: ["people_search_exa", { query, numResults: 5 }],
@@ -120,7 +141,7 @@ async function answers({ command: [program, ...options], env }) {
 /** The share of the words of the source text that an answer has, relative to another answer. */
 const kept = (text, other) => {
   const words = (of) => of.split(/[^a-z]+/).filter((word) => WORDS.includes(word)).length;
-  return words(text) / Math.max(words(other), 1);
+  return words(other) === 0 ? 1 : words(text) / words(other);
 };
 
 await new Promise((resolve) => backend.listen(0, "127.0.0.1", resolve));
@@ -147,9 +168,11 @@ Written by \`node tokens.mjs FOLDER\`: the text of the same call to both servers
 o200k tokens. The last column is the share of the source text that our answer has, relative to the official one.
 
 Our answers also have the marks around untrusted text (14 tokens) and, of searches, the price, a score and how to read
-the whole texts from the cache. Pages that are read say the price only above one cent. The labels that we leave out
-(8 tokens a page with author and date, 3 without) make up for the marks from the second page on; a single page is
-7 to 12 tokens longer. Markdown in a page is put into a code block, which takes 4 tokens.
+the whole texts from the cache. Pages that are read say the price only above one cent. A page that is read alone has no
+URL, because the caller gave it. The labels that we leave out (8 tokens a page with author and date, 3 without) make up
+for the marks of several pages; two to four pages without author and date are 3 to 9 tokens longer, and a single one
+with an address of fewer than ten tokens up to 5. A page with HTML or images is put into a code block, which takes 4
+tokens.
 
 | call | ours | official | ratio | text kept |
 | --- | --- | --- | --- | --- |

@@ -1490,7 +1490,7 @@ pub static OPERATIONS: [Operation; 82] = [
         summary: "Search for more items of an existing webset",
         description: "Starts another search in a webset, in the background; it uses credits. By default, existing items that fail the new criteria are dropped; set `behavior` to `append` to keep them.",
         deprecated: false,
-        signature: "searches.create(websetId, count, query, entity{type=company|person|article|research_paper|custom}?, criteria[{description}]?, behavior=override|append?, exclude[{source=import|webset, id}]?, maxPeoplePerCompany?, metadata?, recall?, scope[{source=import|webset, id, relationship?}]?)",
+        signature: "searches.create(websetId, count, query, behavior=override|append?, criteria[{description}]?, entity{type=company|person|article|research_paper|custom}?, exclude[{source=import|webset, id}]?, maxPeoplePerCompany?, metadata?, recall?, scope[{source=import|webset, id, relationship?}]?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::header("priority", "x-exa-websets-priority", false, &[]),

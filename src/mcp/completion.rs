@@ -116,20 +116,16 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
 /// The shortest text for which misspelled candidates are returned.
 const MIN_FUZZY: usize = 4;
 
-/// Returns whether a value, or one of its words, differs from the typed text by a typo.
-fn is_almost(value: &str, typed: &str) -> bool {
-    let words = value.split(|c: char| !c.is_alphanumeric());
-    let mut candidates = words.chain([value]);
+/// Returns whether a word, or its start, differs from the typed text by a typo.
+fn is_almost(word: &str, typed: &str) -> bool {
+    let start: String = word.chars().take(typed.chars().count()).collect();
+    let candidates = [word, &start].into_iter();
     typed.len() >= MIN_FUZZY
-        && candidates.any(|word| {
-            let start: String = word.chars().take(typed.chars().count()).collect();
-            let candidates = [word, &start].into_iter();
-            similar_names::most_similar(typed, candidates, similar_names::MIN_SIMILARITY).is_some()
-        })
+        && similar_names::most_similar(typed, candidates, similar_names::MIN_SIMILARITY).is_some()
 }
 
 /// Returns the matching candidates, the best first: the typed text starts the value, then a word of the value or its
-/// title, then occurs anywhere, then differs by a typo. The sort is stable.
+/// title, then occurs anywhere, then differs by a typo from the value, then from a word of it. The sort is stable.
 fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
     let rank = |candidate: &CompletionCandidate| {
@@ -148,7 +144,8 @@ fn rank(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
         } else if is_almost(&value, &typed) {
             Some(3)
         } else {
-            None
+            let mut parts = value.split(|c: char| !c.is_alphanumeric());
+            parts.any(|part| is_almost(part, &typed)).then_some(4)
         }
     };
     let mut matching: Vec<(u8, String)> = candidates
@@ -194,6 +191,12 @@ mod tests {
         assert_eq!(found("serach"), "search research.list");
         assert_eq!(found("zzz"), "");
         assert_eq!(rank(operations(), "").len(), 4);
+    }
+
+    #[test]
+    fn ranks_values_before_words_that_differ_by_a_typo() {
+        let backwards = operations().into_iter().rev().collect();
+        assert_eq!(rank(backwards, "serch"), ["search", "research.list"]);
     }
 
     #[test]

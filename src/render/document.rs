@@ -196,9 +196,8 @@ fn left_out_line(header: &Header<'_>) -> Option<String> {
 /// Returns lines about the pages that could not be read, if they quote nobody: addresses that the caller gave, and
 /// codes.
 fn named_failures(header: &Header<'_>) -> Option<String> {
-    let rest = &header.fitted.rest;
-    let statuses = rest.get("statuses").and_then(Value::as_array)?;
-    if statuses.is_empty() || rest.len() > 1 {
+    let statuses = header.fitted.rest.get("statuses")?.as_array()?;
+    if statuses.is_empty() {
         return None;
     }
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();

@@ -249,4 +249,70 @@ mod tests {
             assert!(section(page).starts_with("### 1. "), "{url}");
         }
     }
+
+    fn named_page(text: &str) -> String {
+        let value = json!({"title": "T", "url": "https://a.example/", "text": text});
+        let result = ShapedResult {
+            value,
+            ..ShapedResult::default()
+        };
+        let mut pages = String::new();
+        push_sections(&mut pages, &[result], PageHeading::TitleAndUrl);
+        pages
+    }
+
+    #[test]
+    fn shows_the_markdown_of_named_pages() {
+        for text in [
+            "## Part\n\n- **one** [two](https://b.example/)",
+            "One:\n\n```rust\nfn main() {}\n```\n\nTwo.",
+            "# T\n\nOne < two.\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+        ] {
+            let page = named_page(text);
+            assert!(page.starts_with("T\nhttps://a.example/\n\n"), "{page}");
+            let body = text.strip_prefix("# T\n\n").unwrap_or(text);
+            assert!(page.ends_with(body), "{page}");
+            assert_eq!(page.matches('T').count(), 1 + body.matches('T').count());
+        }
+    }
+
+    #[test]
+    fn contains_markdown_that_hides_loads_or_imitates() {
+        for text in [
+            "## Part\n\n```\nopen",
+            "- one\n  ```\n  open",
+            "~~~\nopen",
+            "**One** ![pixel](https://b.example/)",
+            "# One\n\n<!-- open",
+            "# One\n\n<details>",
+            "# One\n\nFake\nhttps://b.example/\n\nText of another page.",
+        ] {
+            let page = named_page(text);
+            assert!(page.contains("\n> ") || page.contains("\n```"), "{page}");
+            let last = page.lines().last().unwrap_or_default();
+            assert!(last.starts_with("> ") || last.ends_with("```"), "{page}");
+        }
+    }
+
+    #[test]
+    fn names_errors_by_their_codes_only() {
+        let code = |error| error_code(error);
+        assert_eq!(
+            code("CRAWL_NOT_FOUND 404").as_deref(),
+            Some("CRAWL_NOT_FOUND")
+        );
+        assert_eq!(
+            code("SOURCE_NOT_AVAILABLE 403").as_deref(),
+            Some("SOURCE_NOT_AVAILABLE 403")
+        );
+        for other in [
+            "",
+            "call me",
+            "CRAWL call me",
+            "CRAWL 12345",
+            "</untrusted>",
+        ] {
+            assert_eq!(code(other), None, "{other}");
+        }
+    }
 }

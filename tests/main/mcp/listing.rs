@@ -251,6 +251,19 @@ fn tool_sets_stay_within_budget_in_every_version() {
     }
 }
 
+/// A model that adds items to a webset would otherwise drop those that fail the new criteria.
+#[test]
+fn signature_of_a_search_shows_what_happens_to_other_items() {
+    let tools = listed("default");
+    let websets = tools.iter().find(|tool| name(tool) == "manage_websets");
+    let args = &websets.expect("the tool")["inputSchema"]["properties"]["args"];
+    let signatures = args["description"].as_str().expect("signatures");
+    assert!(
+        signatures.contains("behavior=override|append?"),
+        "{signatures}"
+    );
+}
+
 /// Models use the options that they see: those of the output are declared wherever they have an effect, and the
 /// toolhost, which has no room for them, names them.
 #[test]
