@@ -7,7 +7,7 @@ import { mock, sandbox } from "./lib/backends.mjs";
 import { drive, interleave } from "./lib/drive.mjs";
 import { describeMachine } from "./lib/machine.mjs";
 import { report } from "./lib/report.mjs";
-import { OFFICIAL, floor, official, ours, withCache, withHelloCall, withSearchCall } from "./lib/servers.mjs";
+import { OFFICIAL, floor, minimal, official, ours, withCache, withHelloCall, withSearchCall } from "./lib/servers.mjs";
 
 const ROUNDS = { start: 100, idle: 5, calls: 7 };
 // Sequential calls, then calls with 32 in flight. The sandbox is slower than our server, so it gets fewer.
@@ -38,6 +38,7 @@ function sizes() {
   return {
     ours: megabytes(join(release, "exa-mcp-server")),
     floor: megabytes(join(release, "floor")),
+    minimal: megabytes(join(release, "minimal")),
     official: megabytes(OFFICIAL) + megabytes(process.execPath),
   };
 }
@@ -50,10 +51,11 @@ try {
   log("tokens");
   results.tokens = await countTools([...sets, official(), official(true)]);
   log("start-up");
-  const started = [ours(release), floor(release), official(), official(true), ours(release, "granular")];
+  const compared = [ours(release), floor(release), minimal(release), official()];
+  const started = [...compared, official(true), ours(release, "granular")];
   results.start = await interleave(started, ROUNDS.start, (server) => drive(driver, server, "start"));
   log("memory");
-  results.idle = await interleave(started.slice(0, 3), ROUNDS.idle, (server) => drive(driver, server, "idle"));
+  results.idle = await interleave(compared, ROUNDS.idle, (server) => drive(driver, server, "idle"));
 
   const real = await sandbox(release);
   backends.push(real);

@@ -24,8 +24,11 @@ export const ours = (release, set = "default") => ({
   env: { ...KEY, ENABLED_TOOLS: set },
 });
 
-/** A minimal rmcp server. */
+/** An rmcp server that is built for the fastest start: one thread, no unwinding, its own pipes. */
 export const floor = (release) => ({ name: "floor", command: [join(release, "floor")], env: {} });
+
+/** An ordinary small rmcp server, built with our profile. */
+export const minimal = (release) => ({ name: "minimal", command: [join(release, "minimal")], env: {} });
 
 /** The official server as its package starts it, with its default tools or all. */
 export const official = (all = false) => ({

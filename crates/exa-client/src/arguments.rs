@@ -401,7 +401,11 @@ impl RequestParts {
 /// Describes the field that does not match the type, as a path such as `search.query`.
 fn invalid_field<T: DeserializeOwned>(body: &Value, error: &serde_json::Error) -> String {
     let mut path = Vec::new();
-    narrow::<T>(body, &error.to_string(), &mut path);
+    let error_of = |body| {
+        let error = serde_json::from_value::<T>(body).err();
+        error.map(|error| error.to_string())
+    };
+    narrow(body, &error.to_string(), &error_of, &mut path);
     if path.is_empty() {
         "the body is not valid".to_owned()
     } else {
@@ -410,7 +414,12 @@ fn invalid_field<T: DeserializeOwned>(body: &Value, error: &serde_json::Error) -
 }
 
 /// Finds the field that causes an error: without it, the error is a different one.
-fn narrow<T: DeserializeOwned>(body: &Value, message: &str, path: &mut Vec<String>) {
+fn narrow(
+    body: &Value,
+    message: &str,
+    error_of: &dyn Fn(Value) -> Option<String>,
+    path: &mut Vec<String>,
+) {
     let pointer: String = path.iter().map(|step| format!("/{step}")).collect();
     let steps: Vec<String> = match body.pointer(&pointer) {
         Some(Value::Object(fields)) => fields.keys().cloned().collect(),
@@ -424,12 +433,9 @@ fn narrow<T: DeserializeOwned>(body: &Value, message: &str, path: &mut Vec<Strin
             Some(Value::Array(list)) => drop(step.parse().map(|index: usize| list.remove(index))),
             _ => return,
         }
-        let remaining = serde_json::from_value::<T>(without)
-            .err()
-            .map(|error| error.to_string());
-        if remaining.as_deref() != Some(message) {
+        if error_of(without).as_deref() != Some(message) {
             path.push(step);
-            return narrow::<T>(body, message, path);
+            return narrow(body, message, error_of, path);
         }
     }
 }

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 /// A value that the generator wrote as JSON, parsed on first use.
 pub struct EmbeddedJson<T> {
     text: &'static str,
-    value: OnceLock<T>,
+    /// Boxed, because tables of these values are in memory that each start writes to.
+    value: OnceLock<Box<T>>,
 }
 
 impl<T> EmbeddedJson<T> {
@@ -33,7 +34,7 @@ impl<T: DeserializeOwned + Default> Deref for EmbeddedJson<T> {
     /// Returns the value. Invalid JSON, which only a manually edited file can contain, gives the default value.
     fn deref(&self) -> &T {
         self.value
-            .get_or_init(|| serde_json::from_str(self.text).unwrap_or_default())
+            .get_or_init(|| Box::new(serde_json::from_str(self.text).unwrap_or_default()))
     }
 }
 

@@ -41,7 +41,6 @@ impl Deref for InputSchema {
 
 fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
-        .offline()
         .should_validate_formats(true)
         // Every URI of this API is a web URL.
         .with_format("uri", messages::is_web_url)

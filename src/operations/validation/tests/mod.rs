@@ -125,3 +125,16 @@ fn accepts_calls_with_a_note_if_the_schema_is_invalid() {
     assert_eq!(Value::Object(validated.arguments), json!({"a": 1}));
     assert!(validated.corrections[0].starts_with("the arguments were not checked: "));
 }
+
+#[test]
+fn schemas_are_not_fetched() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let reference = format!("http://{address}/schema.json");
+    let schema = InputSchema::new(json!({"properties": {"a": {"$ref": reference}}}));
+    let validated = validate(&ArgumentSpec::new(&schema), json!({"a": 1})).unwrap();
+    assert!(validated.corrections[0].starts_with("the arguments were not checked: "));
+    let error = listener.accept().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+}
