@@ -30,6 +30,7 @@ mod responses;
 mod schemas;
 mod shared_definitions;
 pub mod snapshot_loader;
+mod snapshot_text;
 mod snapshots;
 mod surface;
 mod surface_check;
@@ -223,7 +224,7 @@ pub(crate) fn generate_from(
     files.extend(shared_definitions::extract(&mut operations));
     for (name, snapshot) in operations {
         let name = format!("codegen-snapshots/operations/{name}.json");
-        files.insert(name, snapshots::to_text(&snapshot));
+        files.insert(name, snapshot_text::to_text(&snapshot));
     }
     add_tool_files(design, &mut files);
     let surface = snapshots::surface(&design.model, &notices);
@@ -243,7 +244,7 @@ fn add_tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
     for tool in registry.tools.values() {
         let name = &tool.definition.name;
         files.insert(format!("generated/tools/{name}.json"), compact_json(tool));
-        let snapshot = snapshots::to_text(&serde_json::json!(tool));
+        let snapshot = snapshot_text::to_text(&serde_json::json!(tool));
         files.insert(format!("codegen-snapshots/tools/{name}.json"), snapshot);
     }
     for (name, text) in [
@@ -256,9 +257,9 @@ fn add_tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
     ] {
         files.insert(format!("generated/{name}"), text);
     }
-    let commands = snapshots::to_text(&serde_json::json!(design.commands));
+    let commands = snapshot_text::to_text(&serde_json::json!(design.commands));
     files.insert(snapshot_loader::COMMANDS.to_owned(), commands);
-    let sets = snapshots::to_text(&serde_json::json!(registry.sets));
+    let sets = snapshot_text::to_text(&serde_json::json!(registry.sets));
     files.insert(snapshot_loader::SETS.to_owned(), sets);
     let tokens = registry.token_table();
     files.insert("codegen-snapshots/TOKENS.md".to_owned(), tokens);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diff::OperationSnapshots;
 use crate::error::{Error, Result};
-use crate::{snapshot_loader, snapshots};
+use crate::{snapshot_loader, snapshot_text};
 
 /// The schemas of a snapshot.
 const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "streamSchema"];
@@ -44,7 +44,7 @@ pub(crate) fn extract(operations: &mut OperationSnapshots) -> BTreeMap<String, S
     });
     let files = shared.into_iter().map(|(api, definitions)| {
         let path = format!("codegen-snapshots/{FOLDER}/{api}.json");
-        (path, snapshots::to_text(&json!({"$defs": definitions})))
+        (path, snapshot_text::to_text(&json!({"$defs": definitions})))
     });
     files.collect()
 }

@@ -43,13 +43,6 @@ pub fn operations(design: &Design) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Formats a value with sorted keys, two-space indentation and a final line break.
-pub fn to_text(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(&sort_keys(value)).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
 /// Sorts the keys of every object in a value.
 pub fn sort_keys(value: &Value) -> Value {
     match value {
