@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::snapshots::sort_keys;
 
 /// The widest line with a whole object, in characters.
-const MAX_WIDTH: usize = 120;
+const MAX_WIDTH: usize = 160;
 
 /// Formats a value with sorted keys, two-space indentation and a final line break. Small objects without lists and
 /// objects inside take one line.

@@ -255,7 +255,7 @@ impl ToolRegistry {
         self.tools.insert(tool.definition.name.clone(), tool);
     }
 
-    /// Returns `TOKENS.md`: the number of tokens of each set and tool.
+    /// Returns `TOKENS.md`: the number of tokens of each set.
     pub fn token_table(&self) -> String {
         tokens::table(self)
     }

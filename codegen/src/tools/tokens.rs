@@ -32,19 +32,15 @@ impl SetSize {
     }
 }
 
-/// Returns `TOKENS.md`: the size of the `tools/list` result per set, and of each tool.
+/// Returns `TOKENS.md`: the size of the `tools/list` result per set.
 pub fn table(registry: &ToolRegistry) -> String {
     let mut text = String::from(
         "# Tokens\n\nWritten by `cargo build --features codegen`: the size of the answer to `tools/list` in \
-         o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
+         o200k tokens. The size of a\ntool is in its snapshot.\n\n| set | tools | tokens |\n|---|---|---|\n",
     );
     for (set, names) in &registry.sets {
         let size = SetSize::of(registry, names);
         let _ = writeln!(text, "| {set} | {} | {} |", size.tools, size.tokens);
-    }
-    text.push_str("\n| tool | tokens |\n|---|---|\n");
-    for tool in registry.tools.values() {
-        let _ = writeln!(text, "| {} | {} |", tool.definition.name, tool.tokens);
     }
     text
 }
