@@ -60,7 +60,8 @@ const CUSTOM_METHODS: [&str; 9] = [
 
 /// A handler that traces its requests.
 pub(crate) struct TracedHandler<H> {
-    handler: H,
+    /// Boxed, because rmcp holds the handler several times in the task of each session.
+    handler: Box<H>,
     over_http: bool,
     /// Counts requests that do not carry their requester.
     meter: Option<UsageMeter>,
@@ -99,7 +100,7 @@ impl<H: ServerHandler> TracedHandler<H> {
 
     fn new(handler: H, over_http: bool) -> Self {
         Self {
-            handler,
+            handler: Box::new(handler),
             over_http,
             meter: None,
             session: None,

@@ -287,11 +287,13 @@ fn wait_ends_with_the_work_or_with_exit_code_3() {
 /// The response of a trigger does not name the run that it starts.
 #[test]
 fn wait_follows_the_run_of_a_trigger() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = format!("--sandbox={}", folder.path().join("state").display());
     let session = |arguments: &[&str]| {
-        let arguments = ["--sandbox"].iter().chain(arguments).copied();
-        Program::new(arguments)
-            .env("EXA_SANDBOX_SESSION", "wait-trigger")
-            .run()
+        let arguments = [state.as_str()]
+            .into_iter()
+            .chain(arguments.iter().copied());
+        Program::new(arguments).run()
     };
     let monitor = session(&[
         "call",
