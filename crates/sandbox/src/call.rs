@@ -26,6 +26,8 @@ pub(crate) struct Call {
     /// The `Last-Event-ID` header.
     pub(crate) last_event_id: Option<String>,
     pub(crate) request_id: String,
+    /// What the ids that it issues depend on, if the state is stored.
+    pub(crate) salt: Option<String>,
 }
 
 /// A response before it is serialized.

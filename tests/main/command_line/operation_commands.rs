@@ -284,6 +284,38 @@ fn wait_ends_with_the_work_or_with_exit_code_3() {
     assert!(output.stderr.contains(&cancel), "{}", output.stderr);
 }
 
+/// Commands that run at the same time do not see each other's requests, but the next one sees all of them.
+#[test]
+fn concurrent_commands_share_the_state_of_the_sandbox() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = format!("--sandbox={}", folder.path().join("state").display());
+    let run = |arguments: &[&str]| {
+        Program::new(
+            [state.as_str()]
+                .into_iter()
+                .chain(arguments.iter().copied()),
+        )
+        .run()
+    };
+    let create = |number: usize| {
+        let query = format!("search.query=x{number}");
+        let webhook = "webhook.url=https://hooks.example/x";
+        let created = run(&["call", "search_monitors.create", &query, webhook]).json();
+        created["id"].as_str().expect("an id").to_owned()
+    };
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let commands: Vec<_> = (0..8)
+            .map(|number| scope.spawn(move || create(number)))
+            .collect();
+        let ids = commands.into_iter().map(|it| it.join().expect("an id"));
+        ids.collect()
+    });
+    for id in &ids {
+        let found = run(&["call", "search_monitors.get", &format!("monitorId={id}")]);
+        assert_eq!(found.json()["id"], json!(id), "{found:#?}");
+    }
+}
+
 /// The response of a trigger does not name the run that it starts.
 #[test]
 fn wait_follows_the_run_of_a_trigger() {

@@ -71,6 +71,7 @@ impl BatchItem {
             betas: self.betas.clone(),
             last_event_id: None,
             request_id: account.new_id("request"),
+            salt: None,
         };
         let is_run = self.url == "/agent/runs";
         if !is_run && call.text("query").contains("sandbox-fail") {

@@ -28,9 +28,9 @@ pub(super) async fn handle(
 ) -> Response {
     let connection = request.extensions().get::<ConnectInfo<CutHandle>>();
     let connection = connection.map(|info| info.0.clone());
-    let request = IncomingRequest::read(&context, request).await;
+    let mut request = IncomingRequest::read(&context, request).await;
     let logged = log_request(&context, &request);
-    let recorded = journal::record(&context, &request);
+    let recorded = journal::record(&context, &mut request);
     let mut response = match find_fault(&context, &request) {
         Err(message) => {
             let error = ApiError::invalid(format!("x-sandbox-fault: {message}"));
@@ -50,8 +50,9 @@ pub(super) async fn handle(
 }
 
 /// Repeats a request of an earlier process. Its response is not needed.
-pub(super) async fn repeat(context: &Arc<ServerContext>, request: Request) {
-    let request = IncomingRequest::read_again(context, request).await;
+pub(super) async fn repeat(context: &Arc<ServerContext>, request: Request, salt: Option<String>) {
+    let mut request = IncomingRequest::read_again(context, request).await;
+    request.salt = salt;
     drop(execute(context, &request));
 }
 
@@ -155,6 +156,7 @@ fn call_operation(
         betas: request.betas(),
         last_event_id: request.header("last-event-id").map(str::to_owned),
         request_id: request.request_id.clone(),
+        salt: request.salt.clone(),
     };
     let parse_nested = |path: &str, body: &Map<String, Value>| {
         let RouteMatch::Route(route, _) = context.routes.find("POST", path) else {

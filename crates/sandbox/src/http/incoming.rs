@@ -23,6 +23,8 @@ pub(super) struct IncomingRequest {
     pub(super) body: Result<Bytes, ApiError>,
     pub(super) request_id: String,
     pub(super) now: u64,
+    /// What its ids depend on, if it is recorded.
+    pub(super) salt: Option<String>,
 }
 
 impl IncomingRequest {
@@ -52,6 +54,7 @@ impl IncomingRequest {
             fault,
             key: api_key(&parts.headers),
             body,
+            salt: None,
             request_id: state.new_request_id(),
             now: state.now(),
             parts,

@@ -1,5 +1,8 @@
 //! A file with the requests that have changed the state. Repeating them at the same times leads to the same state, because
 //! everything that the sandbox makes up depends on its seed, the order of requests and the clock.
+//!
+//! Several processes may append to the file at the same time without seeing each other's requests. Therefore the ids that
+//! a request issues depend on its own salt instead of the requests before it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -9,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
+use exa_mcp_model::ids::random_id;
 use exa_mcp_model::lock;
 use serde_json::{Value, json};
 
@@ -32,11 +36,8 @@ pub(crate) struct Journal(Mutex<File>);
 pub(crate) async fn open(context: &Arc<ServerContext>, path: &Path) -> std::io::Result<()> {
     match File::open(path) {
         Ok(file) => {
-            for line in BufReader::new(file).lines() {
-                // A line that was cut off is not repeated.
-                if let Ok(entry) = serde_json::from_str::<Value>(&line?) {
-                    repeat(context, &entry).await;
-                }
+            for entry in entries(file)? {
+                repeat(context, &entry).await;
             }
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -50,6 +51,17 @@ pub(crate) async fn open(context: &Arc<ServerContext>, path: &Path) -> std::io::
     let file = options.open(path)?;
     let _ = context.journal.set(Journal(Mutex::new(file)));
     Ok(())
+}
+
+/// Returns the entries of a file in the order of their times, from which processes that write at the same time may deviate.
+fn entries(file: File) -> std::io::Result<Vec<Value>> {
+    let mut entries: Vec<Value> = Vec::new();
+    for line in BufReader::new(file).lines() {
+        // A line that was cut off is not repeated.
+        entries.extend(serde_json::from_str::<Value>(&line?));
+    }
+    entries.sort_by_key(|entry| entry.get("at").and_then(Value::as_u64));
+    Ok(entries)
 }
 
 /// Stops the clock while a request is handled, so that it sees a single time, which can be repeated.
@@ -76,7 +88,7 @@ impl Drop for StoppedClock<'_> {
 /// Records a request, if it may change something and the state is stored. The clock is stopped until its end.
 pub(super) fn record<'a>(
     context: &'a ServerContext,
-    request: &IncomingRequest,
+    request: &mut IncomingRequest,
 ) -> Option<StoppedClock<'a>> {
     let journal = context.journal.get()?;
     if request.method() == "GET" {
@@ -84,6 +96,7 @@ pub(super) fn record<'a>(
     }
     let stopped = StoppedClock::new(context);
     let at = context.state().now();
+    request.salt = random_id().ok();
     let body = request.body.as_deref().unwrap_or_default();
     let headers = HEADERS.iter().filter_map(|name| {
         let value = request.header(name)?;
@@ -95,6 +108,7 @@ pub(super) fn record<'a>(
         "uri": request.parts.uri.to_string(),
         "headers": headers.collect::<serde_json::Map<_, _>>(),
         "body": String::from_utf8_lossy(body),
+        "salt": request.salt,
     });
     let _ = lock(&journal.0).write_all(format!("{entry}\n").as_bytes());
     Some(stopped)
@@ -117,5 +131,6 @@ async fn repeat(context: &Arc<ServerContext>, entry: &Value) {
             request.headers_mut().insert(name, value);
         }
     }
-    handler::repeat(context, request).await;
+    let salt = entry.get("salt").and_then(Value::as_str);
+    handler::repeat(context, request, salt.map(str::to_owned)).await;
 }

@@ -53,6 +53,8 @@ pub(crate) struct Account {
     time_scale: f64,
     /// Number of ids and secrets issued so far.
     issued: u64,
+    /// The salt of the running request, and the number of ids and secrets issued for it.
+    salt: Option<(String, u64)>,
     now: u64,
     request_time: u64,
 }
@@ -93,7 +95,16 @@ impl Account {
         scaled.clamp(1, MAX_DURATION)
     }
 
+    /// Makes the ids of a request depend on its salt instead of the requests before it.
+    pub(super) fn set_salt(&mut self, salt: Option<&str>) {
+        self.salt = salt.map(|salt| (salt.to_owned(), 0));
+    }
+
     fn next_hash(&mut self, prefix: &str) -> u64 {
+        if let Some((salt, issued)) = &mut self.salt {
+            *issued += 1;
+            return hash(self.seed, &[prefix, salt, &issued.to_string()]);
+        }
         self.issued += 1;
         hash(self.seed, &[prefix, &self.issued.to_string()])
     }

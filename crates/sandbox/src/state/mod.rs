@@ -149,12 +149,14 @@ impl SandboxState {
             Handler::Team(handle) => return handle(self, call),
             _ => self.account(key),
         };
+        account.set_salt(call.salt.as_deref());
         let result = match handler {
             Handler::Account(handle) => handle(account, call),
             Handler::Nested(handle) => handle(account, call, parse_body),
             Handler::Retired(handle) if with_research => handle(account, call),
             Handler::Retired(_) | Handler::Team(_) => Err(research::retired()),
         };
+        account.set_salt(None);
         for (token, target) in account.take_new_links() {
             self.links.insert(token, (key.to_owned(), target));
         }
