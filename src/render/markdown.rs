@@ -123,13 +123,9 @@ pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
         out.push('\n');
         return push_field_value(out, &result.value, 0);
     };
-    let number_end = out.len();
-    out.push_str(". ");
-    let heading_start = out.len();
-    push_heading(out, map);
-    if out.len() == heading_start {
-        out.truncate(number_end);
-    }
+    let mut heading = String::from(". ");
+    push_heading(&mut heading, map);
+    out.push_str(if heading == ". " { "" } else { &heading });
     push_body(out, map, push_text_block);
 }
 
@@ -429,10 +425,8 @@ mod tests {
 
     #[test]
     fn results_without_a_name_have_a_number_as_heading() {
-        assert_eq!(
-            section(&shaped(0, json!({"triggered": true}))),
-            "### 1\ntriggered: true"
-        );
+        let unnamed = section(&shaped(0, json!({"triggered": true})));
+        assert_eq!(unnamed, "### 1\ntriggered: true");
         let named = section(&shaped(1, json!({"id": "w2", "done": true})));
         assert!(named.starts_with("### 2. w2\n"), "{named}");
     }
